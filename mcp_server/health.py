@@ -1,6 +1,6 @@
-"""Is everything in order here? What is examined, what was found, and what can be mended because its cure is certain.
+"""Is everything in order here, and what can be fixed? Checking changes nothing.
 
-Looking changes nothing. A cure is here only where there is one that anybody would choose and nothing is lost by it.
+A finding has a fix only if anybody would choose it and it loses nothing.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from mcp_server.calls.posture import PostureChanges
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import BuildError, Configuration, load_configuration
 from mcp_server.gate import try_sandbox
-from mcp_server.guards.openat import choose_resolver, open_by_kernel
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
 from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
 from mcp_server.model.posture import Posture
 from mcp_server.model.results import Refusal
+from mcp_server.model.text import format_count
 from mcp_server.model.tool_packs import Pack
 from mcp_server.person import build_health_response, recover_state
 from mcp_server.policy.health import Grade, HealthFinding, format_verdict, list_faults
@@ -34,21 +34,22 @@ from mcp_server.state.engine.disk import FULL, is_disk_full
 from mcp_server.state.keys import describe_unfit_keys
 from mcp_server.state.location import EXCHANGED, OF_ANOTHER
 from mcp_server.state.servers import describe_unreadable_folder
+from mcp_server.views.status import NO_RIPGREP, describe_configuration, describe_key_lifetime, describe_path_guard
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
-MOST_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
+MAX_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 
 
 def examine(
-    settings: Settings, packs: Sequence[Pack] = (), told: Callable[[int, int], None] | None = None
+    settings: Settings, packs: Sequence[Pack] = (), progress: Callable[[int, int], None] | None = None
 ) -> list[HealthFinding]:
-    """`told` hears how far the check of the ledger is."""
+    """`progress` is called with the progress of the check of the ledger."""
     shut = list(check_folder_access(settings))
     return [
         *check_configuration(settings, packs),
-        *(shut or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, told))),
+        *(shut or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, progress))),
         *check_guards(settings),
         *check_sandbox(settings, packs),
         *(
@@ -60,7 +61,7 @@ def examine(
 
 
 def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
-    """Mend what can be; what was mended, and as faults what could not be after all."""
+    """Fix what can be; returns what was fixed, and as faults what could not be."""
     done: list[HealthFinding] = []
     for one in findings:
         if one.mend is None:
@@ -68,43 +69,43 @@ def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
         try:
             one.mend()
         except (OSError, Refusal) as wrong:
-            done.append(HealthFinding(one.what, f"{one.says} It could not be mended: {wrong}", Grade.FAULT))
+            done.append(HealthFinding(one.what, f"{one.says} It could not be fixed: {wrong}", Grade.FAULT))
         else:
-            done.append(HealthFinding(one.what, f"{one.says} Mended: {one.cure}."))
+            done.append(HealthFinding(one.what, f"{one.says} Fixed: {one.cure}."))
     return done
 
 
 def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
-    """What was found, in words, what is still wrong, and whether the state can be used; with `fix` after mending."""
+    """The findings in words, the faults left, and whether the state can be used; with `fix`, after fixing."""
     findings = examine(settings, packs)
     lines = [f"{one.grade}: {one.what}: {one.says}" for one in (mend(findings) if fix else ())]
     findings = examine(settings, packs) if fix else findings
     lines += [f"{one.grade}: {one.what}: {one.says}" for one in findings if one.grade is not Grade.GOOD]
     ill = [f"{one.what}: {one.says}" for one in list_faults(findings)]
-    mendable = any(one.mend for one in findings)
+    fixable = any(one.mend for one in findings)
     lines.append(format_verdict(findings))
     return (
-        "\n".join(lines) + (" `menugate doctor fix` mends what has a certain cure." if mendable else ""),
+        "\n".join(lines) + (" `menugate doctor fix` fixes what can be fixed safely." if fixable else ""),
         ill,
         may_open_state(findings),
     )
 
 
-async def examine_while_serving(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
-    """The same from a server that goes on serving meanwhile, with what follows where something is wrong."""
+async def examine_while_serving(found: Configuration, settings: Settings, changes: PostureChanges, fix: bool) -> str:
+    """The same from a running server, with its response to the faults."""
     said, ill, writable = await anyio.to_thread.run_sync(examine_and_report, settings, found.packs, fix)
     if not (fix and ill and writable):
         return said
-    return f"{said}\n{await build_health_response(found, settings, doors).respond_to_faults(ill)}"
+    return f"{said}\n{await build_health_response(found, settings, changes).respond_to_faults(ill)}"
 
 
 def may_open_state(findings: Sequence[HealthFinding]) -> bool:
-    """May the state be opened for writing now? Opening puts a damaged file aside, which is not for who only looks."""
+    """May the state be opened for writing? Opening moves a damaged file aside, which a mere check must not do."""
     return not any(one.what in ("state file", "lock", "disk") for one in list_faults(findings))
 
 
 def find_usual_posture(settings: Settings, packs: Sequence[Pack]) -> Posture:
-    """What holds where nobody chose."""
+    """The posture if nobody has chosen one."""
     with suppress(BuildError):
         if isinstance(found := load_configuration(settings, packs), Configuration):
             return found.posture.cap_profile(found.policy.ceiling)
@@ -121,23 +122,23 @@ def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[H
         yield from (HealthFinding("menus and rules", str(fault), Grade.FAULT) for fault in found)
         return
     policy = found.policy
-    counted = f"{len(policy.menus.modes)} modes, {len(policy.tools)} tools, {len(policy.rules.every)} rules"
+    counted = describe_configuration(len(policy.menus.modes), len(policy.tools), len(policy.rules.every))
     yield HealthFinding("menus and rules", counted)
 
 
 def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
-    """Where nothing can be kept, because a place is somebody else's or no folder; nothing there can be looked at."""
+    """Places where no state can be kept, because they belong to somebody else or are not folders."""
     for folder in settings.private_folders:
         there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
         if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
-            says = f"{there} is not a folder that you may read and write; menugate keeps its state in {folder}."
+            says = f"{there} is not a folder that you can read and write, and menugate keeps its state in {folder}."
             yield HealthFinding("state file", says, Grade.FAULT)
 
 
 def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
-    """Are the places that must be the person's alone the person's alone?"""
+    """Are the private places readable and writable by the person only?"""
     if settings.state.is_symlink():
-        says = f"{settings.state} is a link; the state is kept in a folder that is really there."
+        says = f"{settings.state} is a link; the state must be in a real folder."
         yield HealthFinding("state folder", says, Grade.FAULT)
         return
     if not settings.state.is_dir():
@@ -149,15 +150,19 @@ def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
     for path in open_ones:
         says = f"{path} can be read or written by others."
         yield HealthFinding(
-            "state folder", says, Grade.FAULT, "it is yours alone now", lambda path=path: close_to_others(path)
+            "state folder",
+            says,
+            Grade.FAULT,
+            "only you can use it now",
+            lambda path=path: close_to_others(path),
         )
     if not open_ones:
-        yield HealthFinding("state folder", f"{settings.state}, yours alone")
+        yield HealthFinding("state folder", f"{settings.state}, readable and writable by you only")
     if says := describe_unreadable_folder(settings.state):
         yield HealthFinding("servers", says, Grade.FAULT)
     yield from (HealthFinding("keys", says, Grade.FAULT) for says in describe_unfit_keys(settings.secrets))
     if settings.keys_last:
-        says = f"they last {settings.keys_last}; MENUGATE_STATE_HOME can name a folder that keeps them."
+        says = f"{describe_key_lifetime(settings.keys_last)}."
         yield HealthFinding("keys", says, Grade.NOTE)
 
 
@@ -166,7 +171,7 @@ def close_to_others(path: Path) -> None:
 
 
 def check_lock(settings: Settings) -> Iterator[HealthFinding]:
-    """Is the state held by somebody who does not let go, a stopped process say?"""
+    """Is the state locked by a process that does not let go, for example a stopped one?"""
     if not (settings.state / "state.lock").exists():
         return
     from mcp_server.state.engine.sqlite import DatabaseLock
@@ -183,7 +188,7 @@ def check_lock(settings: Settings) -> Iterator[HealthFinding]:
 
 
 def check_state(
-    settings: Settings, packs: Sequence[Pack], told: Callable[[int, int], None] | None
+    settings: Settings, packs: Sequence[Pack], progress: Callable[[int, int], None] | None
 ) -> Iterator[HealthFinding]:
     from mcp_server.state.engine.sqlite import find_file_damage
     from mcp_server.state.reader import Reader
@@ -196,7 +201,7 @@ def check_state(
     if gone and not (settings.state / "ledger.anchor").exists():
         return
     if gone:
-        says = "the state file is gone, and its anchor is still there."
+        says = "the state file is gone, but its anchor is still there."
         yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: recover_state(settings))
         return
     if damage := find_file_damage(settings.database):
@@ -206,12 +211,12 @@ def check_state(
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
             yield from check_state_file(settings, packs, state)
-            yield from check_ledger(settings, state, told)
+            yield from check_ledger(settings, state, progress)
     except Refusal as refused:
         yield HealthFinding("state file", f"{refused.problem.message} {refused.problem.way_out}", Grade.FAULT)
 
 
-BEGUN_ANEW = "it was put aside and a new one begun; until you choose a posture, only reading is allowed"
+BEGUN_ANEW = "it was moved aside and a new one started; only reading is allowed until you choose a posture"
 
 
 def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader") -> Iterator[HealthFinding]:
@@ -219,39 +224,41 @@ def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader")
     if state.is_exchanged():
         yield HealthFinding("state file", EXCHANGED, Grade.FAULT)
     else:
-        yield HealthFinding("state file", f"{settings.database}, {size:,.0f} KB, whole")
+        yield HealthFinding("state file", f"{settings.database}, {size:,.0f} KB, intact")
     if lost := state.describe_loss():
         yield HealthFinding("state file", f"{lost}.", Grade.NOTE)
     if low := find_narrowed_posture(state.load_choice(settings.person), find_usual_posture(settings, packs), lost):
         yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
     for row in state.find_vanished_processes():
-        says = f"process {row.fields.get('pid')} ended without saying so; what it ran may be half done."
+        says = f"process {row.fields.get('pid')} ended unexpectedly; what it ran may be half done."
         yield HealthFinding("servers", says, Grade.NOTE)
 
 
 def check_ledger(
-    settings: Settings, state: "Reader", told: Callable[[int, int], None] | None
+    settings: Settings, state: "Reader", progress: Callable[[int, int], None] | None
 ) -> Iterator[HealthFinding]:
-    report = state.verify(told)
-    for seq, message in report.faults[:MOST_SHOWN]:
+    report = state.verify(progress)
+    for seq, message in report.faults[:MAX_SHOWN]:
         yield HealthFinding("ledger", f"{f'row {seq}: ' if seq else ''}{message}", Grade.FAULT)
-    if len(report.faults) > MOST_SHOWN:
+    if len(report.faults) > MAX_SHOWN:
         yield HealthFinding(
-            "ledger", f"and {len(report.faults) - MOST_SHOWN} more; `menugate audit verify`", Grade.FAULT
+            "ledger", f"and {len(report.faults) - MAX_SHOWN} more; `menugate audit verify` lists them all", Grade.FAULT
         )
     if report.ok:
-        yield HealthFinding("ledger", f"{report.rows:,} rows, {report.checkpoints} signed checkpoints, whole")
+        rows, checkpoints = format_count(report.rows, "row"), format_count(report.checkpoints, "signed checkpoint")
+        yield HealthFinding("ledger", f"{rows}, {checkpoints}, intact")
     yield from (HealthFinding("ledger", note, Grade.NOTE) for note in report.notes)
     if report.ok and report.unanchored:
-        says = f"the last {report.unanchored} rows are not anchored yet, as after a kill."
-        yield HealthFinding("ledger", says, Grade.NOTE, "they are anchored now", lambda: recover_state(settings))
+        rows = format_count(report.unanchored, "row")
+        says = f"{rows} at the end not anchored yet, as after a kill."
+        yield HealthFinding("ledger", says, Grade.NOTE, "anchored now", lambda: recover_state(settings))
 
 
 def check_guards(settings: Settings) -> Iterator[HealthFinding]:
-    slowly = HealthFinding("paths", "step by step, because this kernel has no openat2", Grade.NOTE)
-    yield HealthFinding("paths", "openat2") if choose_resolver() is open_by_kernel else slowly
+    paths, by_kernel = describe_path_guard()
+    yield HealthFinding("paths", paths, Grade.GOOD if by_kernel else Grade.NOTE)
     program = find_ripgrep(settings.search_path)
-    slowly = HealthFinding("search", "plain Python, because ripgrep is not installed", Grade.NOTE)
+    slowly = HealthFinding("search", f"plain Python, because ripgrep {NO_RIPGREP}", Grade.NOTE)
     yield HealthFinding("search", str(program)) if program else slowly
     fixed, doubled = find_places_in_workspace(settings), len(find_linked_files())
     yield HealthFinding(
@@ -260,7 +267,7 @@ def check_guards(settings: Settings) -> Iterator[HealthFinding]:
 
 
 def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
-    """What shuts commands in here, tried out; a note where nothing does."""
+    """The sandbox for commands, tried out; a note if there is none."""
     try:
         found = load_configuration(settings, packs)
     except BuildError:
@@ -271,22 +278,23 @@ def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthF
 
 
 def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
-    """What servers that were killed could not take away."""
+    """Files that killed servers left behind."""
     spill = Spill(settings.state / "spill")
     old = [path for path in find_files(settings.state / "spill", f"*{ENDING}") if is_day_old(path)]
     if old:
-        says = f"{len(old)} results from more than a day ago are still kept."
+        says = f"{format_count(len(old), 'saved result')} older than a day."
         yield HealthFinding(
-            "leftovers", says, Grade.NOTE, "they are gone", lambda: spill.remove_old_files(ONE_DAY_NS, time.time_ns())
+            "leftovers", says, Grade.NOTE, "deleted", lambda: spill.remove_old_files(ONE_DAY_NS, time.time_ns())
         )
     drafts = [path for path in find_half_written_files(settings) if is_day_old(path)]
     if drafts:
-        says = f"{len(drafts)} files were left half written in {' and '.join(map(str, settings.private_folders))}."
-        yield HealthFinding("leftovers", says, Grade.NOTE, "they are gone", lambda: [one.unlink() for one in drafts])
+        where = " and ".join(map(str, settings.private_folders))
+        says = f"{format_count(len(drafts), 'half-written file')} in {where}."
+        yield HealthFinding("leftovers", says, Grade.NOTE, "deleted", lambda: [one.unlink() for one in drafts])
     aside = find_files(settings.state, "*.corrupt-*")
     if aside:
         size = sum(path.stat().st_size for path in aside)
-        says = f"{len(aside)} damaged state files ({size / 1024:,.0f} KB) were put aside; they are kept as evidence."
+        says = f"{format_count(len(aside), 'damaged state file')} ({size / 1024:,.0f} KB), kept as evidence."
         yield HealthFinding("leftovers", says, Grade.NOTE)
     if not (old or drafts or aside):
         yield HealthFinding("leftovers", "none")
@@ -304,5 +312,5 @@ def find_files(folder: Path, pattern: str) -> list[Path]:
 
 
 def is_day_old(path: Path) -> bool:
-    """Nobody is still writing it."""
+    """So old that nothing is writing it any more."""
     return time.time_ns() - path.lstat().st_mtime_ns > ONE_DAY_NS

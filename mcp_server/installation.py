@@ -1,7 +1,7 @@
-"""Where does menugate run from? Its interpreter, what Python looks through for modules, and the operator's files.
+"""Where does menugate run from? Its interpreter, the folders Python imports from, and the operator's files.
 
-Whoever can write there decides what runs next outside every sandbox, in this process and in the person's next command.
-So no call may change any of it below `unrestricted`, and places are named rather too many than too few.
+Anything that can write there decides what runs next outside every sandbox, in this process and in the person's next
+command. So no call may change these places below `unrestricted`; when in doubt, a place is on the list.
 """
 
 import os
@@ -18,26 +18,27 @@ from pathlib import Path
 import mcp_server
 from mcp_server.config.load import Configuration
 from mcp_server.model.processes import CACHES
+from mcp_server.model.text import format_count
 from mcp_server.settings import Settings
 
-MOST_LINKS = 40
-MOST_LOOKED = 200_000
-"""Entries of a folder that are looked through for second names of our files."""
-MOST_FILES, MOST_FOLDERS = 8, 64
+MAX_LINKS = 40
+MAX_LOOKED = 200_000
+"""Entries below a folder that are searched for second names of our files."""
+MAX_FILES, MAX_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
 
 def find_installation_places(settings: Settings, found: Configuration | None = None) -> tuple[Path, ...]:
-    """Every place, as it really lies on the disk, the folders of the links that lead there, and where a command could
-    write to one of its files by a second name."""
+    """Every place with its links resolved, the folders of those links, and the places where a command could write to
+    one of our files by a second name."""
     places = tuple(dict.fromkeys(place for one in find_named_places(settings, found) for place in _follow_links(one)))
     return (*places, *find_second_names(settings.workspace, settings.home, places))
 
 
 def find_places_in_workspace(settings: Settings, found: Configuration | None = None) -> list[str]:
-    """What of it lies in the workspace, by its path there; `.` for all of it."""
+    """Those inside the workspace, by their path there; `.` is the whole workspace."""
     places = {one for one in find_installation_places(settings, found) if one.is_relative_to(settings.workspace)}
-    # The operator's own file is not even read; what is said of those places holds for it.
+    # The operator's own file cannot even be read, and is protected elsewhere.
     own = set(settings.protected_places)
     outermost = [one for one in places if places.isdisjoint(one.parents) and own.isdisjoint((one, *one.parents))]
     return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
@@ -47,9 +48,8 @@ LOOKING = threading.Lock()
 
 
 def find_linked_files() -> frozenset[tuple[int, int]]:
-    """Device and inode of each file of ours that has names elsewhere (hardlinks), by which no sandbox knows it. Looked
-    up once: whoever starts a server has the time for it when the first list is out, and a call that comes meanwhile
-    waits for the rest of it."""
+    """Device and inode of each file of ours that has names elsewhere (hardlinks), which no sandbox can know. Looked up
+    once, after the first list was sent; a call that arrives meanwhile waits for it."""
     with LOOKING:
         return _scan_linked_files()
 
@@ -73,7 +73,7 @@ def _scan_linked_files() -> frozenset[tuple[int, int]]:
 
 
 def _find_files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
-    """All that lies in it and is no folder. There are tens of thousands, so as little as can be is made of each."""
+    """Every entry below it that is not a folder. There are tens of thousands, so this does little with each."""
     todo = [folder]
     while todo:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
@@ -91,8 +91,8 @@ def _note_link(names_of: dict[tuple[int, int, int], set[str]], path: str, here: 
 
 @cache
 def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Where else in the workspace, and in the caches that commands write at `trusted`, our files have names: the files
-    where they are few, else the folders they lie in."""
+    """Where else our files have names, in the workspace and in the caches that commands write at `trusted`: the files
+    themselves if there are few, else their folders."""
     if not find_linked_files():
         return ()
     found: list[Path] = []
@@ -100,22 +100,22 @@ def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> 
         names = list(_find_names_below(root, frozenset(map(str, places))))
         around = {one.parent for one in names}
         folders = {one for one in around if around.isdisjoint(one.parents)}
-        if len(folders) > MOST_FOLDERS:
+        if len(folders) > MAX_FOLDERS:
             folders = {root / one.relative_to(root).parts[0] if one != root else root for one in folders}
-        found += names if len(names) <= MOST_FILES else sorted(folders)
+        found += names if len(names) <= MAX_FILES else sorted(folders)
     return tuple(dict.fromkeys(found))
 
 
 def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
     inodes, looked, todo = {inode for _, inode in find_linked_files()}, 0, [str(root)]
     if str(root) in places:
-        return  # all of it stays as it is
-    while todo and looked < MOST_LOOKED:
+        return  # protected as a whole
+    while todo and looked < MAX_LOOKED:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
                 looked += 1
                 if entry.path in places:
-                    continue  # it stays as it is by its first name
+                    continue  # protected by its first name
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(entry.path)
                 # A folder on another disk may use the same number.
@@ -132,26 +132,26 @@ def _read_inode(entry: os.DirEntry[str]) -> tuple[int, int]:
 
 
 def describe_installation(places: Iterable[str], shared: int = 0) -> str:
-    """What was found, for the person."""
+    """The finding in words for the person."""
     names = ", ".join("the whole workspace" if one == "." else one for one in places)
     if shared:
         links = (
-            f"{shared:,} of its files have second names (hardlinks): whoever writes to one of those changes menugate. "
-            f"Install copies of its own: `{BY_COPY}`"
+            f"{format_count(shared, 'file')} with a second name (hardlink), and writing to that name changes menugate. "
+            f"Install it with copies: `{BY_COPY}`"
         )
-        kept = f"; below `unrestricted` calls only read {names}" if names else ", outside the workspace"
+        kept = f"; below `unrestricted`, calls can only read {names}" if names else ", outside the workspace"
         return f"{sys.prefix}{kept}; {links}"
     if not names:
         return f"{sys.prefix}, outside the workspace"
-    return f"{names}: no call changes it below `unrestricted`; a menugate installed outside the workspace lifts that"
+    return f"{names}: no call can change it below `unrestricted`. To lift that, install menugate outside the workspace"
 
 
 def find_named_places(settings: Settings, found: Configuration | None) -> Iterator[Path]:
-    """The places by the names that lead there, which may go through links."""
+    """The places by name, before links are resolved."""
     yield from map(Path, (sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     yield from (Path(one or ".").absolute() for one in sys.path)
     if site.ENABLE_USER_SITE:
-        # Python looks there from the moment on that it is there.
+        # Python imports from there as soon as it exists.
         yield Path(site.getusersitepackages())
     if sys.pycache_prefix:
         yield Path(sys.pycache_prefix).absolute()
@@ -166,7 +166,7 @@ def find_named_places(settings: Settings, found: Configuration | None) -> Iterat
 
 
 def _find_module_places(workspace: Path) -> Iterator[Path]:
-    """Packages that were found by another way than the search path, and those that the workspace is a part of."""
+    """Packages found outside the search path, and those that contain the workspace."""
     data = Path(mcp_server.__file__).parents[1]
     yield from (data / name for name in ("menus", "prompts"))
     known = tuple(f"{one}/" for one in (sys.prefix, sys.base_prefix, *sys.path) if one)
@@ -184,15 +184,15 @@ def _find_module_places(workspace: Path) -> Iterator[Path]:
 
 
 def _find_command_places(search_path: str) -> Iterator[Path]:
-    """What the person types to start this copy, which is a link where it was made to be found everywhere."""
+    """The `menugate` on the PATH, if it starts this copy; it may be a link."""
     typed = shutil.which("menugate", path=search_path)
     if typed is not None and Path(typed).resolve().is_relative_to(Path(sys.prefix).resolve()):
         yield Path(typed).absolute()
 
 
 def _follow_links(path: Path) -> Iterator[Path]:
-    """Where a path ends, and the folder of each link on the way: no sandbox holds a link but by its folder. Of what is
-    not there, the last folder that is: elsewhere somebody else could make it."""
+    """Where a path ends, and each link on the way, because a sandbox can only protect a link by its folder. For a path
+    that does not exist, the last folder that does: somebody could create the rest."""
     here, links = Path("/"), 0
     todo = list(path.absolute().parts[:0:-1])
     while todo:
@@ -209,7 +209,7 @@ def _follow_links(path: Path) -> Iterator[Path]:
             continue
         yield here
         links += 1
-        if links > MOST_LINKS:
+        if links > MAX_LINKS:
             return
         here = Path("/") if target.startswith("/") else here
         todo += target.split("/")[::-1]

@@ -1,6 +1,6 @@
-"""How does the person reach the house? Doors, slash commands and the health gate, put together.
+"""How does the person act on the server? What both the server and the command line need for it.
 
-What the server and the command line both have of it, without what only a server needs.
+Opening the state, changing the posture, slash commands and the response to faults; nothing that only a server needs.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from mcp_server.state.processes import find_ancestors, get_own_pid, read_server_
 from mcp_server.state.servers import load_servers
 from mcp_server.state.store import Store
 
-LONGEST_COMMAND = 500
+MAX_COMMAND_CHARS = 500
 
 
 @asynccontextmanager
 async def open_store_for_person(settings: Settings) -> AsyncGenerator[Store]:
-    """The state, for what the person says at a terminal. What a server started is not the person, wherever it types:
-    a background shell has a terminal too. So the ancestors decide, and a mark in the environment beside them; where
-    they cannot be seen, nobody is the person."""
+    """The state, for what the person types at a terminal. A program that a server started is not the person, even at a
+    terminal: a background shell has one, too. So the ancestors of this process decide, with a mark in the environment;
+    if they cannot be seen, the answer is no."""
     barred = find_barring_server(settings)
     if settings.secrets is None:
         raise barred[1] if barred else Refusal(HOMELESS)
@@ -54,7 +54,7 @@ async def open_store_for_person(settings: Settings) -> AsyncGenerator[Store]:
 
 
 def find_barring_server(settings: Settings, quick: bool = False) -> tuple[int, Refusal] | None:
-    """The server for whose sake nothing here speaks for the person, and what to say of it."""
+    """The server because of which this process may not act for the person, and the refusal."""
     if server := find_starting_server(settings, quick):
         return server, build_started_program_refusal(server)
     hidden = find_unseen_server(settings.state)
@@ -62,8 +62,8 @@ def find_barring_server(settings: Settings, quick: bool = False) -> tuple[int, R
 
 
 def find_starting_server(settings: Settings, quick: bool = False) -> int:
-    """The server below which this process runs; 0 where there is none to be seen. Of every server here the ledger knows
-    its process and when that began. `quick`: nothing is asked that takes long, and none but the servers of here."""
+    """The server that this process descends from, or 0. The ledger knows the process of every server here and when it
+    started. `quick` looks only at the servers of this folder and does nothing slow."""
     pid = get_own_pid()
     above = {(one, read_start_time(one)) for one in find_ancestors(pid)}
     serving = {(one.pid, one.born) for state in settings.state_folders for one in load_servers(state)}
@@ -83,7 +83,7 @@ def find_starting_server(settings: Settings, quick: bool = False) -> int:
 
 
 def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
-    """Raises, once that is on record, where a server started this process."""
+    """Record the attempt and raise, if a server started this process."""
 
     async def raise_refusal() -> None:
         async with open_store_for_person(settings):
@@ -94,36 +94,34 @@ def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
 
 
 def build_started_program_refusal(server: int) -> Refusal:
-    message = (
-        f"this runs inside what a menugate server started (process {server}), and no program speaks for you there."
-    )
-    way_out = "Nothing was changed, and the attempt is on record. Type it in a terminal of your own."
+    message = f"this command was started by a menugate server (process {server}), so it cannot act for you."
+    way_out = "Nothing was changed, and the attempt was recorded. Type it in a terminal of your own."
     return Refusal(Problem(Code.BLOCKED, message, way_out))
 
 
 def build_hidden_server_refusal(server: int) -> Refusal:
     message = (
-        f"a menugate server of this folder lives (process {server or 'unknown'}) and cannot be seen from here, so what "
-        "runs here may be something that it started, and no program speaks for you there."
+        f"a menugate server of this folder is running (process {server or 'unknown'}) that cannot be seen from here. "
+        "It may have started this command, so this command cannot act for you."
     )
     way_out = (
-        "Nothing was changed, and the attempt is on record. Type commands for the user where the server runs, outside "
-        "of a container or namespace made inside it."
+        "Nothing was changed, and the attempt was recorded. Type commands for the user where the server runs, not in a "
+        "container or namespace inside it."
     )
     return Refusal(Problem(Code.BLOCKED, message, way_out))
 
 
 def read_command_line() -> str:
-    """As it was typed, in short; where a program called us, that program."""
+    """What was typed, shortened; if a program called us, that program."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     with suppress(OSError):
         words = Path("/proc/self/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-    return " ".join(" ".join(words).split())[:LONGEST_COMMAND].replace("`", "'")
+    return " ".join(" ".join(words).split())[:MAX_COMMAND_CHARS].replace("`", "'")
 
 
 @asynccontextmanager
 async def open_posture_changes(found: Configuration, settings: Settings) -> AsyncGenerator[PostureChanges]:
-    """The doors from a process that does not serve."""
+    """The way to change the posture from a process that does not serve."""
     async with open_store_for_person(settings) as store:
         yield build_posture_changes(found, settings, store)
 
@@ -134,16 +132,16 @@ def build_posture_changes(found: Configuration, settings: Settings, store: Store
     return PostureChanges(store, postures, make_short_id, describe_ceiling_source(found, settings))
 
 
-def build_health_response(found: Configuration, settings: Settings, doors: PostureChanges) -> HealthResponse:
+def build_health_response(found: Configuration, settings: Settings, changes: PostureChanges) -> HealthResponse:
     people = (settings.person, *(token.principal for token in found.library.config.tokens))
-    return HealthResponse(doors, found.library.config.health, tuple(dict.fromkeys(people)))
+    return HealthResponse(changes, found.library.config.health, tuple(dict.fromkeys(people)))
 
 
 def build_slash_commands(
-    doors: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
+    changes: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
 ) -> tuple[SlashCommand, ...]:
-    """Every command that hosts show with a slash."""
-    return (*SlashCommands(doors, halting.raising, examine, clock).build_commands(), *halting.build_commands())
+    """The commands that hosts show with a slash."""
+    return (*SlashCommands(changes, halting.raising, examine, clock).build_commands(), *halting.build_commands())
 
 
 def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> ProfileRaise:
@@ -151,7 +149,7 @@ def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> Pro
 
 
 def recover_state(settings: Settings) -> None:
-    """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
+    """Do what every start does: check the state, move damaged files aside, anchor the rest."""
 
     async def use_store() -> None:
         store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
@@ -164,11 +162,11 @@ def recover_state(settings: Settings) -> None:
 
 
 def make_id_generator() -> Callable[[], str]:
-    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
+    """Ids unique across processes: a random name of this process and a number. Knowing one gives no access."""
     process, numbers = secrets.token_hex(6), count(1)
     return lambda: f"{process}-{next(numbers)}"
 
 
 def make_short_id() -> str:
-    """For the person to type; it opens nothing to whoever guesses it elsewhere."""
+    """Short enough for the person to type; guessing one gives no access."""
     return secrets.token_hex(3)

@@ -292,4 +292,4 @@ def find_server_differences(settings: Settings) -> Iterator[tuple[Server, str]]:
     for one in load_servers(settings.state):
         yield from ((one, says) for says in one.differences)
         if one.config != (str(settings.config) if settings.config else None):
-            yield one, f"Process {one.pid} judges by {one.config or 'no configuration'}."
+            yield one, f"Process {one.pid} uses {one.config or 'no configuration'}."

@@ -1,4 +1,4 @@
-"""What may the operator set? One frozen value, read once from flags and environment; nobody else reads either."""
+"""What can the operator set? One frozen value, read once; only this module reads options and environment."""
 
 import getpass
 import os
@@ -23,32 +23,32 @@ LANG LANGUAGE TZ USER LOGNAME SHELL TERM COLORTERM CI NO_COLOR FORCE_COLOR VIRTU
 PYENV_ROOT PYENV_VERSION NVM_DIR VOLTA_HOME RUSTUP_HOME CARGO_HOME GOPATH GOROOT JAVA_HOME MAVEN_HOME GRADLE_HOME
 ANDROID_HOME DOTNET_ROOT PNPM_HOME BUN_INSTALL RBENV_ROOT GEM_HOME SDKMAN_DIR SOURCE_DATE_EPOCH
 """
-"""Variables that programs we start are given; every other one stays with us, whatever it holds."""
+"""The variables passed on to programs that we start; all others stay with us."""
 SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
 Axis = TypeVar("Axis", Listing, Profile)
 
 
 class SettingsError(Exception):
-    """The settings cannot be used; the message says which and what to do."""
+    """A setting cannot be used; the message says which one, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     workspace: Path
     state: Path
-    """Where this workspace's state is kept; refused to every tool."""
+    """The folder for the state of this workspace, closed to every tool."""
     secrets: Path | None
-    """Where keys are kept: outside the workspace, so that who can write there cannot forge its record. None where no
-    place can be written; then a key is this process's alone."""
+    """The folder for keys: outside the workspace, so that writing there is not enough to forge its record. None if no
+    folder can be written; then keys last as long as this process."""
     key_places: tuple[Path, ...] = ()
-    """Everywhere that keys of this account may lie, now or at another start."""
+    """Every folder where keys of this account may be, now or at another start."""
     keys_last: str = ""
-    """How long the keys last, in words; empty where there is nothing to say."""
+    """How long the keys last, in words; empty if they last."""
     operators: Path = Path("/nonexistent")
-    """Where the operator's file usually lies, whether or not there is one."""
+    """The folder where the operator's file usually is; it need not exist."""
     config: Path | None = None
     named: tuple[Path, ...] = ()
-    """The operator's files by the names they were given, before any link was followed."""
+    """The operator's files as they were named, before links are resolved."""
     menus: tuple[Path, ...] = ()
     http: tuple[str, int] | None = None
     mode: str | None = None
@@ -57,30 +57,30 @@ class Settings:
     max_profile: Profile | None = None
     auth: bool = True
     hosts: tuple[str, ...] = ()
-    """Further Host headers to answer to, where a proxy stands in front."""
+    """More Host headers to accept, for use behind a proxy."""
     origins: tuple[str, ...] = ()
     person: str = "local"
-    """The principal of who needs no token: the person whose process this is."""
+    """The principal without a token: the person who runs this process."""
     search_path: str = os.defpath
-    """Where programs are looked for."""
+    """PATH, where programs are found."""
     home: Path = Path("/nonexistent")
-    """The person's own folder, which programs we start do not see."""
+    """The person's home, which programs we start cannot see."""
     variables: tuple[tuple[str, str], ...] = ()
-    """What programs we start are told of the environment."""
+    """The environment of programs that we start."""
     variables_outside: tuple[tuple[str, str], ...] = ()
-    """What those are told besides that run in no sandbox: the person's commands look for this state there, too."""
+    """More variables for programs outside a sandbox, so that menugate finds the same state there."""
     secret_values: tuple[str, ...] = ()
-    """What the environment holds that must never be shown: the values of variables whose names say so."""
+    """Values that must never be shown: those of variables whose names sound secret."""
     traces: str = ""
-    """Where spans go: `otlp`, `console`, or nowhere."""
+    """Where traces go: `otlp`, `console`, or nowhere."""
     metrics: str = ""
-    """Where measurements go, in the same words."""
+    """Where metrics go: the same values."""
     answer_seconds: float = 300.0
-    """How long a question to the person waits."""
+    """How long a question in the host waits for the person."""
     approval_seconds: float = 3600.0
-    """How long a question waits that is answered past the client, and how long the yes can then be used."""
+    """How long a question can be answered at a terminal, and how long the approval is then valid."""
     settle_seconds: float = 0.5
-    """How long a move waits for the client to list again; the slowest host measured does so after 0.37."""
+    """How long a change of mode waits for the client to list again; the slowest host measured takes 0.37 s."""
 
     @property
     def database(self) -> Path:
@@ -88,12 +88,12 @@ class Settings:
 
     @property
     def index(self) -> Path:
-        """What is known of the workspace's files: a cache, which may be deleted at any time."""
+        """The index of the workspace's files: a cache that can be deleted at any time."""
         return self.state / "index.db"
 
     @property
     def state_folders(self) -> tuple[Path, ...]:
-        """The one in the workspace, and those below it down to this account's."""
+        """The state folder in the workspace, and those below it down to this account's."""
         top = self.workspace / STATE_FOLDER
         if not self.state.is_relative_to(top):
             return (self.state,)
@@ -102,7 +102,7 @@ class Settings:
 
     @property
     def all_state_folders(self) -> tuple[Path, ...]:
-        """Everywhere that servers of this workspace may keep their state, whatever keys they have."""
+        """Every folder where servers of this workspace may keep state, with any keys."""
         from mcp_server.state.location import find_all_state_folders
 
         found = find_all_state_folders(self.workspace / STATE_FOLDER, self.key_places)
@@ -110,17 +110,17 @@ class Settings:
 
     @property
     def private_folders(self) -> tuple[Path, ...]:
-        """Where this account keeps what must be its own."""
+        """The folders that only this account may use."""
         return (self.state, *([self.secrets] if self.secrets else []))
 
     @property
     def foreign_state_file(self) -> Path | None:
-        """The state file of another account, beside which this one has its own."""
+        """The state file of another account in this workspace, if there is one."""
         return None if len(self.state_folders) == 1 else self.state_folders[0] / self.database.name
 
     @property
     def protected_places(self) -> tuple[Path, ...]:
-        """Our places and the operator's. No tool opens them, also where the workspace is a whole home."""
+        """Our folders and the operator's. No tool opens them, even if the workspace is a whole home."""
         operators = self.operators.resolve()
         if operators == self.workspace:
             # Then all of it would be ours, and no tool could do anything: ours is the operator's file alone.
@@ -139,7 +139,7 @@ class Settings:
 
 
 def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
-    """Flags win over `MENUGATE_*`, which wins over what is built in."""
+    """Options win over `MENUGATE_*` variables, which win over defaults."""
     env = os.environ if environment is None else environment
 
     def get_given(name: str) -> str | None:
@@ -185,7 +185,7 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
 
 
 def _find_home(env: Mapping[str, str]) -> Path:
-    """As the environment names it, else as the system does; a service's account may have none."""
+    """HOME, or the home that the system knows; a service account may have none."""
     named = env.get("HOME", "")
     try:
         home = Path(named or pwd.getpwuid(os.getuid()).pw_dir)
@@ -197,8 +197,7 @@ def _find_home(env: Mapping[str, str]) -> Path:
         whose = f"HOME is {named}" if named else f"HOME is not set, and the home of this account is {wrong.filename}"
         raise SettingsError(
             f"{whose}, which the account {_get_user_name()} may not enter, so menugate cannot look for your "
-            "configuration "
-            "there. Set HOME to a folder of this account's own; with sudo, `sudo -H` does."
+            "configuration there. Set HOME to a folder of this account; with sudo, use `sudo -H`."
         ) from None
     except OSError:
         pass
@@ -208,21 +207,21 @@ def _find_home(env: Mapping[str, str]) -> Path:
 def _check_auth(asked: bool, http: tuple[str, int] | None) -> bool:
     if http and not asked and not is_loopback(http[0]):
         raise SettingsError(
-            f"--no-auth is for loopback only, and {http[0]} is not; leave it out to have a token asked for."
+            f"--no-auth is for loopback only, and {http[0]} is not loopback; leave it out, and clients need a token."
         )
     return asked
 
 
 def _read_state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | None:
-    """Where the operator wants the keys, which is no place that commands reach."""
+    """The folder that the operator named for keys; commands must not be able to reach it."""
     if not (given := env.get("MENUGATE_STATE_HOME")):
         return None
     place = Path(given).resolve()
     for written in (workspace, *_get_cache_folders(home)):
         if place.is_relative_to(written) or written.is_relative_to(place):
             raise SettingsError(
-                f"MENUGATE_STATE_HOME is {place}, and commands may write in {written}; whoever could take or exchange "
-                "the keys there could forge the record. Name a folder of its own elsewhere, or leave it out."
+                f"MENUGATE_STATE_HOME is {place}, and commands can write in {written}, so they could replace the keys "
+                "and forge the record. Name another folder, or leave it out."
             )
     return place
 
@@ -234,14 +233,14 @@ def _get_cache_folders(home: Path) -> tuple[Path, ...]:
 
 
 def _get_old_key_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
-    """Where the keys were kept as long as the environment said where."""
+    """Where earlier versions kept the keys, as the environment said."""
     if xdg := env.get("XDG_STATE_HOME"):
         yield Path(xdg).absolute() / "menugate"
     yield home.absolute() / ".local" / "state" / "menugate"
 
 
 def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder, tuple[Path, ...]]":
-    """Where the keys are, and everywhere that they may be."""
+    """Where the keys are, and every folder where they may be."""
     from mcp_server.state.account import choose_key_folder, find_key_folders, move_keys
 
     given, old = _read_state_home(env, workspace, home), tuple(_get_old_key_places(env, home))
@@ -259,8 +258,8 @@ def _find_state_folder(top: Path, secrets: Path | None) -> Path:
     try:
         if secrets is None and is_closed_to_account(top):
             raise SettingsError(
-                f"{top} belongs to another account and you may not enter it. Set MENUGATE_STATE_HOME to a folder that "
-                "you can write, and your state is kept there."
+                f"{top} belongs to another account, and you may not enter it. Set MENUGATE_STATE_HOME to a folder that "
+                "you can write, for your own state."
             )
         return find_state_folder(top, secrets)
     except OSError as wrong:
@@ -291,8 +290,14 @@ def may_use_colours(environment: Mapping[str, str] | None = None) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
+def read_columns(environment: Mapping[str, str] | None = None) -> int:
+    """How wide the person wants text to be, from `COLUMNS`; 0 if they did not say."""
+    given = (os.environ if environment is None else environment).get("COLUMNS", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 0
+
+
 def read_variable(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """What the operator keeps in the environment, by the name that a file gives; empty where nothing is there."""
+    """The value of a variable that a configuration file names; empty if it is not set."""
     env = os.environ if environment is None else environment
     return env.get(name, "").strip()
 
@@ -339,11 +344,11 @@ def _parse_choice(axis: type[Axis], name: str, given: str | None) -> Axis | None
     try:
         return axis(given)
     except ValueError:
-        raise SettingsError(f"--{name} is one of {', '.join(axis)}, not `{given}`.") from None
+        raise SettingsError(f"--{name} must be one of {', '.join(axis)}, not `{given}`.") from None
 
 
 def _read_exporter(env: Mapping[str, str], signal: str) -> str:
-    """Which exporter the standard variables ask for; an endpoint alone asks for OTLP, nothing at all for none."""
+    """The exporter that the standard variables name; an endpoint alone means OTLP, and no variable means none."""
     if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
     asked = env.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()

@@ -1,4 +1,4 @@
-"""`menugate approvals`, `approve` and `deny`: which calls wait for a yes, and what does the person say to them?"""
+"""`menugate approvals`, `approve` and `deny`: which calls need the person's approval, and do they get it?"""
 
 import argparse
 import sys
@@ -7,52 +7,58 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, format_one_line, format_time, print_json, say
+from mcp_server.cli.output import CliError, print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.target import record_and_refuse_programs, write_to_state
 from mcp_server.views.posture import open_state_reader
+from mcp_server.views.text import format_one_line, format_time
 
 if TYPE_CHECKING:
     from mcp_server.model.approvals import Approval
     from mcp_server.settings import Settings
 
 LISTING = """
-menugate approvals                          what waits for your yes here
-menugate approvals show k7f392qa            one of them, whole; what is too long for the list is shown here
-menugate approvals --all                    what you were asked in the last day as well
-menugate approvals --json                   for a program
+menugate approvals                  the calls that need your approval
+menugate approvals show k7f392qa    one of them in full, however long it is
+menugate approvals --all            those of the last day that are settled, too
+menugate approvals --json           for a program
 """
 YES = """
-menugate approve k7f392qa                   this call may run, once, when it is made again
-menugate approve k7f392qa --for-session     this tool, or of `bash` this command, may as long as the session lasts
+menugate approve k7f392qa                  let this call run once
+menugate approve k7f392qa --for-session    let this tool run for the rest of the session; for `bash`, this command
 """
 NO = """
-menugate deny k7f392qa                      it may not
-menugate deny k7f392qa --reason "keep it"   and the model is told why
+menugate deny k7f392qa                       refuse this call
+menugate deny k7f392qa --reason "keep it"    and tell the model why
 """
-LONGEST_REASON = 500
+MAX_REASON_CHARS = 500
+ID_HELP = "the id in the refusal, which `menugate approvals` lists too"
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("approvals", "show which calls wait for your yes", LISTING, run)
-    one.add_argument("deed", nargs="?", choices=("show",), metavar="show", help="show one question whole")
-    one.add_argument("id", nargs="?", metavar="ID", help="as the refused call named it")
-    one.add_argument("--all", action="store_true", help="those that are answered, used or expired as well")
+    one = commands.add("approvals", LISTING, run)
+    one.add_argument("action", nargs="?", choices=("show",), metavar="show", help="show one question in full")
+    one.add_argument("id", nargs="?", metavar="ID", help=ID_HELP)
+    one.add_argument("--all", action="store_true", help="include those that are answered, used or expired")
     add_place(one)
     add_json(one)
-    one = commands.add("approve", "let a call run that waits for your yes", YES, run_approve)
-    one.add_argument("id", metavar="ID", help="as the refused call named it")
-    one.add_argument("--for-session", action="store_true", help="this tool, or of what runs commands this command")
+    one = commands.add("approve", YES, run_approve)
+    one.add_argument("id", metavar="ID", help=ID_HELP)
+    one.add_argument(
+        "--for-session",
+        action="store_true",
+        help="this tool for the rest of the session; for a tool that runs commands, this command",
+    )
     add_place(one)
-    one = commands.add("deny", "say no to a call that waits for your yes", NO, run_deny)
-    one.add_argument("id", metavar="ID", help="as the refused call named it")
-    one.add_argument("--reason", metavar="TEXT", default="", help="what the model is told")
+    one = commands.add("deny", NO, run_deny)
+    one.add_argument("id", metavar="ID", help=ID_HELP)
+    one.add_argument("--reason", metavar="TEXT", default="", help="why, for the model to read")
     add_place(one)
 
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
-    if arguments.deed is not None:
+    if arguments.action is not None:
         return show_one(settings, arguments.id, arguments.json)
     with open_state_reader(settings) as state:
         every = state.load_approvals() if state else ()
@@ -67,14 +73,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
     if not found:
-        say("Nothing was asked in the last day." if every else "Nothing waits for your yes; --all shows what did.")
+        say_prose(
+            "You were asked nothing in the last day." if every else "No pending approvals; --all lists past ones."
+        )
     for one in found:
         show_question(one, one.message, now)
 
 
 def show_question(one: "Approval", text: str, now: int) -> None:
     how = get_standing(one, now)
-    how = f"{how}, because {format_one_line(one.void)}" if how == "void" else how
+    how = f"{how}: {format_one_line(one.void)}" if how == "void" else how
     say((one.id, "bold"), f"  {how}, asked {format_time(one.asked)}, expires {format_time(one.expires)}")
     for line in text.split("\n"):
         say(f"  {line}")
@@ -82,17 +90,17 @@ def show_question(one: "Approval", text: str, now: int) -> None:
 
 
 def show_one(settings: "Settings", id: str | None, json: bool) -> int:
-    """All of it, also where it is too long for a list; from then on it may be approved."""
+    """The whole question, however long; a question too long for a list can only be approved once it was shown."""
     from mcp_server.state import approvals
 
     if id is None:
-        raise CliError("which question? `menugate approvals` shows their ids.", 2)
+        raise CliError("which question? `menugate approvals` lists their ids.", 2)
     one, now = find_question(settings, id), time.time_ns()
     if json:
         print_json(to_json(one, now) | {"message": one.whole or one.message})
     else:
         show_question(one, one.whole or one.message, now)
-    # Who closed the pipe has not read it.
+    # A reader who closed the pipe has not read it.
     sys.stdout.flush()
     if one.is_unread:
         write_to_state(settings, partial(approvals.mark_shown, id=id))
@@ -100,7 +108,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
 
 
 def get_standing(one: "Approval", now: int) -> str:
-    """In one word: `waits`, `used`, `void`, `expired`, or the answer it got."""
+    """One word: `waits`, `used`, `void`, `expired`, or the answer it got."""
     from mcp_server.model.approvals import ApprovalAnswer
 
     if one.is_spent and one.answer is ApprovalAnswer.YES:
@@ -144,21 +152,21 @@ def run_approve(arguments: argparse.Namespace) -> int:
     asked = find_question(settings, arguments.id)
     refuse_void(asked)
     if scope is ApprovalScope.SESSION and not asked.wanted.lasting:
-        why = f"a call that asks for `{asked.wanted.effect}` here, or that holds a secret,"
-        raise CliError(f"{why} is approved one at a time; leave out --for-session.")
+        why = f"a call with the effect `{asked.wanted.effect}` here, or with a secret in it,"
+        raise CliError(f"{why} can only be approved once; leave out --for-session.")
     if asked.is_unread and not asked.is_lapsed(time.time_ns()):
         raise CliError(
-            f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it; "
-            f"`menugate approvals show {asked.id}` shows it. Then approve it."
+            f"the question `{asked.id}` is too long for a list or a form, and you have not seen all of it. "
+            f"Read it with `menugate approvals show {asked.id}`, then approve it."
         )
     settled = answer_question(settings, arguments.id, ApprovalAnswer.YES, scope)
-    lasting = "this command, in this session" if settled.wanted.exact else "any call of it that does no more"
+    lasting = "this command, in this session" if settled.wanted.exact else "every call of it that does no more"
     what = lasting if settled.scope is ApprovalScope.SESSION else "this call, once"
-    say(f"Approved: `{format_one_line(settled.wanted.tool)}`, {what}.")
+    say_prose(f"Approved: `{format_one_line(settled.wanted.tool)}`, {what}.")
     stands = STANDS_ON in (asked.whole or asked.message).splitlines()
-    still = ", if what the question shows still stands," if stands else ","
-    say(
-        f"It runs at once if it waits for your answer, else when it is made again{still} until "
+    still = ", if what the question shows still holds" if stands else ""
+    say_prose(
+        f"If the call is waiting, it runs now. Otherwise it runs when the model repeats it{still}, until "
         f"{format_time(settled.expires)}."
     )
     return 0
@@ -167,15 +175,15 @@ def run_approve(arguments: argparse.Namespace) -> int:
 def run_deny(arguments: argparse.Namespace) -> int:
     from mcp_server.model.approvals import ApprovalAnswer
 
-    reason = " ".join(arguments.reason.split())[:LONGEST_REASON]
+    reason = " ".join(arguments.reason.split())[:MAX_REASON_CHARS]
     settings = settings_from_arguments(arguments)
     record_and_refuse_programs(settings)
     settled = answer_question(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
     if settled.used:
-        say(f"Taken back: `{format_one_line(settled.wanted.tool)}`. Whatever calls it next asks anew.")
+        say_prose(f"Taken back: `{format_one_line(settled.wanted.tool)}`. The next call of it asks you again.")
     else:
-        told = "The model is told at once if the call waits, else when it is made again."
-        say(f"Denied: `{format_one_line(settled.wanted.tool)}`. {told}")
+        when = "If the call is waiting, the model is told now. Otherwise when it repeats the call."
+        say_prose(f"Denied: `{format_one_line(settled.wanted.tool)}`. {when}")
     return 0
 
 
@@ -183,15 +191,15 @@ def find_question(settings: "Settings", id: str) -> "Approval":
     with open_state_reader(settings) as state:
         found = next((one for one in state.load_approvals() if one.id == id), None) if state else None
     if found is None:
-        raise CliError(f"there is no question `{id}` here; `menugate approvals` shows those that wait.")
+        raise CliError(f"there is no question `{id}` here; `menugate approvals` lists the open ones.")
     return found
 
 
 def refuse_void(asked: "Approval") -> None:
     if asked.void and not asked.is_spent:
         raise CliError(
-            f"an answer to the question `{asked.id}` opens nothing any more: {asked.void}. "
-            "The call, made again, asks anew."
+            f"the question `{asked.id}` no longer counts: {asked.void}. "
+            "If the model repeats the call, you are asked again."
         )
 
 
@@ -206,5 +214,8 @@ def answer_question(settings: "Settings", id: str, answer: Any, scope: Any = Non
         asked = find_question(settings, id)
         refuse_void(asked)
         word = get_standing(asked, time.time_ns())
-        raise CliError(f"the question `{id}` can no longer be answered: {word}. The call, made again, asks anew.")
+        raise CliError(
+            f"the question `{id}` can no longer be answered: {word}. "
+            "If the model repeats the call, you are asked again."
+        )
     return settled

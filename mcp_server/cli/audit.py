@@ -1,4 +1,4 @@
-"""`menugate audit`: what happened, and is the record of it what it was?"""
+"""`menugate audit`: what happened, and has anybody changed the record of it?"""
 
 import argparse
 import sys
@@ -18,9 +18,10 @@ from mcp_server.cli.ledger import (
     row_to_json,
     show_row,
 )
-from mcp_server.cli.output import CliError, note, print_json, print_table, say, show_progress
-from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose, show_progress
+from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
 from mcp_server.cli.why import load_call_history, show_call_history
+from mcp_server.model.text import format_count
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -29,66 +30,63 @@ if TYPE_CHECKING:
     from mcp_server.state.verify import VerifyReport
 
 EXAMPLES = """
-menugate audit tail -n 50                     the last fifty rows
-menugate audit show 117                       one call, with how it ended
-menugate audit why 117                        why it was refused, or who allowed it
-menugate audit verify                         exits 1 where a row was changed, taken away or added
-menugate audit export --output ledger.jsonl   all of it, a line per row
+menugate audit tail -n 50                      the last fifty rows
+menugate audit show 117                        one call, and how it ended
+menugate audit why 117                         why it was refused, or who allowed it
+menugate audit verify                          exits 1 if a row was changed, removed or added
+menugate audit export --output ledger.jsonl    everything, one line per row
 """
 TAIL = """
 menugate audit tail                                the last twenty rows
-menugate audit tail --follow                       and what comes, until Ctrl-C
+menugate audit tail --follow                       and new ones as they come, until Ctrl-C
 menugate audit tail --kind refusal --since 2h      what was refused in the last two hours
 menugate audit tail --verdict deny --layer rules   what your rules refused
-menugate audit tail --tool Write --json            for a program, a line per row
+menugate audit tail --tool Write --json            for a program, one line per row
 """
 SHOW = """
-menugate audit show 117           everything on record about row 117, with the outcome of the call
+menugate audit show 117           everything recorded in row 117, and the outcome of its call
 menugate audit show 117 --json    for a program
 """
 WHY = """
-menugate audit why 117           which layer, rule and posture decided the call of row 117, and who chose them
-menugate audit why 117 --json    for a program, with the rows it was read from
+menugate audit why 117           which layer, rule and posture decided this call, and who chose them
+menugate audit why 117 --json    for a program, with the rows behind the answer
 """
 VERIFY = """
-menugate audit verify           every row against the chain, the chain against anchor and checkpoints
-menugate audit verify --json    the faults for a program
+menugate audit verify           check every row against the chain, and the chain against its anchor and checkpoints
+menugate audit verify --json    the faults, for a program
 """
 EXPORT = """
-menugate audit export > ledger.jsonl            a line per row, oldest first
-menugate audit export --output ledger.jsonl     into a new file that only you can read
-menugate audit export --since 2026-11-01        from that day on
-menugate audit export --format ocsf             as events of the Open Cybersecurity Schema Framework
+menugate audit export > ledger.jsonl           one line per row, oldest first
+menugate audit export --output ledger.jsonl    into a new file that only you can read
+menugate audit export --since 2026-11-01       from that day on
+menugate audit export --format ocsf            as events of the Open Cybersecurity Schema Framework
 """
 
-FORMATTED = "jsonl: one JSON object per row; ocsf: one event per call, for a SIEM"
+FORMAT_HELP = "one JSON object per row, or one event per call for a SIEM"
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("audit", "read the ledger of every decision, and check that nobody changed it", EXAMPLES, None)
-    deeds = CommandGroup(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
-    )
-    tail = deeds.add("tail", "show the newest rows", TAIL, run_tail)
+    actions = add_actions(commands.add("audit", EXAMPLES, None))
+    tail = actions.add("tail", TAIL, run_tail, "show the newest rows")
     tail.add_argument(
-        "-n", type=parse_whole_number, default=20, metavar="N", dest="count", help="so many rows (default: 20)"
+        "-n", type=parse_whole_number, default=20, metavar="N", dest="count", help="how many rows (default: 20)"
     )
-    tail.add_argument("-f", "--follow", action="store_true", help="and then what comes, until Ctrl-C")
+    tail.add_argument("-f", "--follow", action="store_true", help="then print new rows as they come, until Ctrl-C")
     add_filters(tail)
-    show = deeds.add("show", "show one row whole, and the other row of its call", SHOW, run_show)
-    show.add_argument("seq", type=parse_whole_number, metavar="SEQ", help="the row's number")
-    reason = deeds.add("why", "say why a call was refused, or who allowed it", WHY, run_why)
+    show = actions.add("show", SHOW, run_show, "show one row in full, and the other row of its call")
+    show.add_argument("seq", type=parse_whole_number, metavar="SEQ", help="the number of the row")
+    reason = actions.add("why", WHY, run_why, "say why a call was refused, or who allowed it")
     reason.add_argument(
         "seq", type=parse_whole_number, metavar="SEQ", help="a row of the call, as `menugate audit tail` numbers it"
     )
-    verify = deeds.add("verify", "check every row; exits 1 where the record was tampered with", VERIFY, run_verify)
-    writing = deeds.add("export", "write rows out, each with its hash", EXPORT, run_export)
-    writing.add_argument("--format", choices=FORMATS, default="jsonl", help=FORMATTED)
-    writing.add_argument("--output", metavar="FILE", help="a file that is not there yet, instead of stdout")
+    verify = actions.add("verify", VERIFY, run_verify, "check every row; exits 1 if the record was tampered with")
+    writing = actions.add("export", EXPORT, run_export, "write rows to stdout or a file, each with its hash")
+    writing.add_argument("--format", choices=FORMATS, default="jsonl", help=FORMAT_HELP)
+    writing.add_argument("--output", metavar="FILE", help="a new file, instead of stdout")
     add_filters(writing)
-    for deed in (tail, show, reason, verify, writing):
-        add_place(deed)
-    add_json(tail, "one JSON object per line")
+    for action in (tail, show, reason, verify, writing):
+        add_place(action)
+    add_json(tail, "print one JSON object per line")
     add_json(show)
     add_json(reason)
     add_json(verify)
@@ -101,7 +99,7 @@ def open_ledger(settings: "Settings") -> Generator["Reader", None, None]:
 
     url = settings.url
     if settings.foreign_state_file and settings.foreign_state_file.exists() and not settings.database.exists():
-        note("This account has not worked in this workspace; the record is another account's.")
+        note("Your account has not used menugate in this workspace; this record is another account's.")
         url = f"sqlite:///{settings.foreign_state_file}"
     try:
         with Reader.open(url, secrets=settings.secrets) as state:
@@ -109,7 +107,7 @@ def open_ledger(settings: "Settings") -> Generator["Reader", None, None]:
     except Refusal as refused:
         if is_ledger_taken_away(settings):
             raise CliError(
-                "the state file is gone, and its anchor is still there: the ledger was taken away."
+                "the state file is gone but its anchor is still there: somebody removed the ledger."
             ) from None
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
@@ -143,7 +141,8 @@ def run_show(arguments: argparse.Namespace) -> int:
         say()
         show_row(other)
     elif row.kind == "intent":
-        say("\nThere is no outcome: the call still runs, or its process ended before it did.")
+        say()
+        say_prose("No outcome: the call is still running, or its process ended before it did.")
     return 0
 
 
@@ -152,7 +151,7 @@ def run_why(arguments: argparse.Namespace) -> int:
         row = find_row(state, arguments.seq)
         answer = load_call_history(state, row)
     if answer is None:
-        raise CliError(f"row {row.seq} is a {row.kind}, about which nothing was decided; `menugate audit show` has it.")
+        raise CliError(f"row {row.seq} is a `{row.kind}`, not a call; see `menugate audit show {row.seq}`.")
     if arguments.json:
         print_json(why.to_json(answer))
     else:
@@ -168,8 +167,8 @@ def find_row(state: "Reader", seq: int) -> "Row":
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    with open_ledger(settings_from_arguments(arguments)) as state, show_progress("rows checked") as told:
-        report = state.verify(told)
+    with open_ledger(settings_from_arguments(arguments)) as state, show_progress("rows checked") as print_progress:
+        report = state.verify(print_progress)
     if arguments.json:
         print_json(to_json(report))
     else:
@@ -179,17 +178,21 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 def show_verification(report: "VerifyReport") -> None:
     if report.ok:
-        say(("The record is whole: ", "green"), f"{report.rows:,} rows, {report.checkpoints} signed checkpoints.")
+        rows, checkpoints = format_count(report.rows, "row"), format_count(report.checkpoints, "signed checkpoint")
+        say_prose(("The record is intact: ", "green"), f"{rows}, {checkpoints}.")
         if report.unanchored:
-            say(f"The last {report.unanchored} are not anchored yet, as after a kill; the next start does it.")
+            say_prose(
+                f"{format_count(report.unanchored, 'row')} at the end not anchored yet, as after a kill; the next "
+                "start anchors them."
+            )
         for line in report.notes:
-            say((line, "yellow"))
+            say_prose((line, "yellow"))
         return
-    count = len(report.faults)
-    say((f"The record was tampered with, or damaged: {count} fault{'s' if count != 1 else ''}.", "red"))
+    faults = format_count(len(report.faults), "fault")
+    say_prose((f"The record was tampered with, or is damaged: {faults}.", "red"))
     print_table([(f"row {seq}" if seq else "", message) for seq, message in report.faults])
     for line in report.notes:
-        say((line, "yellow"))
+        say_prose((line, "yellow"))
 
 
 def to_json(report: "VerifyReport") -> dict[str, Any]:

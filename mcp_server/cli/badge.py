@@ -1,11 +1,10 @@
-"""How is the posture shown at a terminal? The badge in its colours, the terminal's title, and what is to come."""
+"""How is the posture shown at a terminal? The coloured badge, the terminal's title, and pending changes."""
 
-import shutil
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_server.cli.output import say
+from mcp_server.cli.output import PLAIN_WIDTH, get_width, say, say_prose
 from mcp_server.model.posture import AXES
 from mcp_server.model.text import escape_unprintable
 from mcp_server.settings import may_use_colours
@@ -29,12 +28,6 @@ COLOURS: Mapping[str, str] = {
     "trusted": "yellow",
     "unrestricted": "red",
 }
-WIDE = 80
-
-
-def get_terminal_width() -> int:
-    """As wide as the terminal; wide enough where there is none."""
-    return shutil.get_terminal_size((WIDE, 24)).columns if sys.stdout.isatty() else WIDE
 
 
 def format_coloured_badge(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
@@ -52,11 +45,11 @@ def format_coloured_badge(posture: "Posture", width: int) -> list[str | tuple[st
 
 
 def show_badge(posture: "Posture") -> None:
-    say(*format_coloured_badge(posture, get_terminal_width()))
+    say(*format_coloured_badge(posture, get_width(sys.stdout) or PLAIN_WIDTH))
 
 
 def set_terminal_title(posture: "Posture", project: str) -> None:
-    """Into the terminal's title, where there is a terminal that takes one."""
+    """Set the terminal's title, if there is a terminal."""
     from mcp_server.policy.badge import format_title
 
     if sys.stdout.isatty() and may_use_colours():
@@ -67,21 +60,21 @@ def show_pending_changes(stands: "PostureView") -> None:
     from mcp_server.policy.badge import describe_pending_changes
 
     for change, words in describe_pending_changes(stands.choice):
-        how = "confirm it with `menugate steer --confirm" if change.unconfirmed else "take it back with `menugate steer"
-        say("to come: ", words, (f"  ({how} {'' if change.unconfirmed else '--cancel '}{change.id}`)", "dim"))
+        how = "to confirm: `menugate steer --confirm" if change.unconfirmed else "to cancel: `menugate steer --cancel"
+        say_prose("pending: ", words, (f"  ({how} {change.id}`)", "dim"))
 
 
 def describe_transition(fields: Mapping[str, Any]) -> str:
-    """What is other than it was, of a session's place or of the posture, as the ledger has it."""
+    """What changed, of a session's place or of the posture, from a row of the ledger."""
     before, after = (cast(dict[str, Any], fields.get(key) or {}) for key in ("from", "to"))
-    # What was taken back, or waits no longer, is not in the row any more.
+    # A change that was cancelled or came into force is missing from the later value.
     keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
     steps = [f"{key} {_describe_value(key, before.get(key))} -> {_describe_value(key, after.get(key))}" for key in keys]
     return ", ".join(steps) or "a new run"
 
 
 def _describe_value(key: str, value: object) -> str:
-    """What has no value: no mode is ROOT, nothing waits, and an axis nobody chose stands where it usually does."""
+    """A missing value in words: no mode is ROOT, and an axis nobody set has its usual value."""
     if value is None or value == []:
         return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual" if key in AXES else "none")
     return "; ".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value)

@@ -1,4 +1,4 @@
-"""`menugate call`: run one tool, through the very gate a client goes through."""
+"""`menugate call`: run one tool through the same gate as a client."""
 
 import argparse
 import json
@@ -28,27 +28,29 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate call fs_list_directory '{"path": "."}'     the tool's text on stdout; exits 1 where it failed or was refused
-menugate call Write @new-file.json                  arguments from a file
-jq -n '{pattern: "TODO"}' | menugate call grep -    arguments from stdin
-menugate call menu_enter '{"mode": "swe"}' --json   the whole result, as a client gets it
+menugate call fs_list_directory '{"path": "."}'     print the tool's text; exits 1 if it failed or was refused
+menugate call Write @new-file.json                  read the arguments from a file
+jq -n '{pattern: "TODO"}' | menugate call grep -    read the arguments from stdin
+menugate call menu_enter '{"mode": "swe"}' --json   print the whole result, as a client gets it
 """
 EXAMPLE = '{"path": "notes.md"}'
-LONGEST_LINE = 100
+MAX_SHOWN_CHARS = 60
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("call", "run one tool through the gate, and put it on record", EXAMPLES, run)
+    one = commands.add("call", EXAMPLES, run)
     add_call(one)
-    one.add_argument("--mode", metavar="MODE", help="call it in this mode (default: one that has the tool)")
+    one.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: one that has the tool)")
     add_place(one)
     add_posture(one)
-    add_json(one, "the whole result, as a client gets it")
+    add_json(one, "print the whole result, as a client gets it")
 
 
 def add_call(one: argparse.ArgumentParser) -> None:
     one.add_argument("tool", metavar="TOOL", help="the tool's name")
-    one.add_argument("arguments", nargs="?", metavar="JSON", help="its arguments: JSON, @FILE, or - for stdin")
+    one.add_argument(
+        "arguments", nargs="?", metavar="JSON", help="its arguments as JSON, from @FILE, or from - for stdin"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,18 +89,18 @@ def run(arguments: argparse.Namespace) -> int:
 async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: Mapping[str, Any]) -> "Ending":
     from mcp_server.compose import build_app
 
-    house = build_app(settings, arguments.packs)
-    async with house.open_for_use():
-        live = house.sessions.open(settings.person, passing=True)
-        await house.sessions.move(live, find_call_mode(house, arguments), "menugate call")
-        with show_progress(arguments.tool) as told:
-            return await house.pipeline.run(build_call_request(house, live, arguments.tool, given, told))
+    app = build_app(settings, arguments.packs)
+    async with app.open_for_use():
+        live = app.sessions.open(settings.person, passing=True)
+        await app.sessions.move(live, find_call_mode(app, arguments), "menugate call")
+        with show_progress(arguments.tool) as print_progress:
+            return await app.pipeline.run(build_call_request(app, live, arguments.tool, given, print_progress))
 
 
-def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
+def find_call_mode(app: "App", arguments: argparse.Namespace) -> str | None:
     from mcp_server.cli.menus import find_mode_by_wish
 
-    menus = house.law.policy.menus
+    menus = app.law.policy.menus
     if arguments.mode is not None:
         return find_mode_by_wish(arguments.mode, menus).name
     holding = menus.find_modes_with(arguments.tool)
@@ -106,7 +108,7 @@ def find_call_mode(house: "App", arguments: argparse.Namespace) -> str | None:
 
 
 def build_call_request(
-    house: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], told: ProgressPrinter
+    app: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], print_progress: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
     from mcp_server.wire.caller import COMMAND, observe_surface
@@ -115,13 +117,13 @@ def build_call_request(
         """Nobody here looks at a list."""
 
     async def show_progress(done: float, /, total: float | None = None, message: str | None = None) -> None:
-        told(int(done), int(total or 0))
+        print_progress(int(done), int(total or 0))
 
     return CallRequest(
         tool=tool,
         arguments=given,
         live=live,
-        principal=house.settings.person,
+        principal=app.settings.person,
         client=CommandLine(),
         progress=show_progress,
         transport=COMMAND,
@@ -131,13 +133,13 @@ def build_call_request(
 
 
 def is_at_terminal() -> bool:
-    """Does somebody sit there? One end may be a pipe, and then the others tell."""
+    """Is a person there? One stream may be a pipe, so any of the three will do."""
     return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A client that cannot be asked anything: a command may run where nobody looks on."""
+    """A client that cannot be asked anything: a command may run unattended."""
 
     name: str = "menugate call"
     carried: frozenset[str] = frozenset()
@@ -151,7 +153,7 @@ class CommandLine:
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> NoReturn:
         from mcp_server.model.results import Code, Problem, Refusal
 
-        message = "the command line cannot put questions to the person."
+        message = "the command line cannot ask the user a question."
         raise Refusal(Problem(Code.TOOL_FAILED, message, "Call the tool through a host that can."))
 
     async def request_all(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> NoReturn:
@@ -165,7 +167,7 @@ class CommandLine:
 
 
 def describe_hidden_blocks(done: "Done") -> list[str]:
-    """What a terminal cannot show of the result."""
+    """The parts of the result that a terminal cannot show."""
     from mcp_server.model.results import Picture
 
     return [
@@ -177,11 +179,11 @@ def describe_hidden_blocks(done: "Done") -> list[str]:
 
 
 class AmbiguousCall(ValueError):
-    """JSON that two readers would read differently."""
+    """JSON that two programs would read differently."""
 
 
 def parse_call_arguments(given: str | None) -> dict[str, Any] | None:
-    """A call's arguments as they were typed; None where there are none. Exit code 2 where they are no JSON object."""
+    """A call's arguments as they were typed; None if none were. Exit code 2 unless they are a JSON object."""
     if given is None:
         return None
     text, place = read_text(given)
@@ -192,9 +194,9 @@ def parse_call_arguments(given: str | None) -> dict[str, Any] | None:
     except AmbiguousCall as wrong:
         raise CliError(f"{place}: {wrong}.", code=2) from None
     except RecursionError:
-        raise CliError(f"{place}: it is nested too deeply.", code=2) from None
+        raise CliError(f"{place}: nested too deeply.", code=2) from None
     except ValueError:
-        raise CliError(f"{place}: it holds a number that is too long.", code=2) from None
+        raise CliError(f"{place}: a number in it is too long.", code=2) from None
     if not isinstance(value, dict):
         raise CliError(f"{place}: not a JSON object, such as '{EXAMPLE}'.", code=2)
     return cast(dict[str, Any], value)
@@ -216,11 +218,11 @@ def read_text(given: str) -> tuple[str, str]:
 
 
 def describe_json_fault(text: str, place: str, wrong: json.JSONDecodeError) -> str:
-    """The fault with its line, and an arrow under the sign that is wrong."""
+    """The mistake with its line, and an arrow below the character."""
     lines, at = text.split("\n"), wrong.colno - 1
     line = lines[wrong.lineno - 1] if wrong.lineno <= len(lines) else ""
-    start = max(0, at - LONGEST_LINE // 2)
-    shown = replace_unprintable(line[start : start + LONGEST_LINE], " ")
+    start = max(0, at - MAX_SHOWN_CHARS // 2)
+    shown = replace_unprintable(line[start : start + MAX_SHOWN_CHARS], " ")
     where = f"{place}: not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg.lower()}"
     return f"{where}\n  {shown}\n  {' ' * (at - start)}^"
 

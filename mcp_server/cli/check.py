@@ -1,11 +1,13 @@
-"""`menugate check`: is everything on disk in order? Every fault at once, each with its place."""
+"""`menugate check`: are the files on disk valid? Every mistake at once, each with its place."""
 
 import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import print_json, say
+from mcp_server.cli.output import print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture, format_faults, settings_from_arguments
+from mcp_server.model.text import format_count
+from mcp_server.views.status import describe_configuration
 
 if TYPE_CHECKING:
     from mcp_server.config.faults import ConfigFault
@@ -13,14 +15,14 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate check                              the shipped menus, your modes and your menugate.yaml
-menugate check --config ./menugate.yaml     a configuration before it is put into use
-menugate check --json                       the faults for a program; exits 1 where there is one
+menugate check                             the menus that come with menugate, your modes and your menugate.yaml
+menugate check --config ./menugate.yaml    a configuration, before you use it
+menugate check --json                      the mistakes, for a program; exits 1 if there are any
 """
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("check", "look for faults in menus, rules and tools; exits 1 with all of them", EXAMPLES, run)
+    one = commands.add("check", EXAMPLES, run)
     add_place(one)
     add_posture(one)
     add_json(one)
@@ -43,15 +45,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(aside)})
         return 0
-    words = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
-    say("All is well: ", *[f"{', '.join(words)}; ", f"configuration {settings.config or 'none'}."])
+    say_prose(f"All valid: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
     if aside:
-        say(f"This folder asks for {len(aside)} more, set aside until you trust it: menugate trust --show")
+        more = format_count(len(aside), "allow rule or prompt", "allow rules and prompts")
+        say_prose(f"{more} of this folder's own will not count until you trust it; see `menugate trust --show`.")
     return 0
 
 
 def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
-    """What holds, or all that is wrong with it, what only hosts would notice included."""
+    """The configuration, or everything wrong with it, including what only a host would notice."""
     from mcp_server.config.faults import ConfigFault, ConfigFaults
     from mcp_server.config.load import BuildError, load_configuration
     from mcp_server.config.prompt_checks import find_prompt_faults
@@ -66,7 +68,7 @@ def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> 
 
 
 def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
-    """What hosts cut off or refuse, which shows only once menus and tools are put together."""
+    """What a host would cut off or refuse, once menus and tools are put together."""
     from mcp_server.compose import format_endpoint_instructions
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
@@ -79,19 +81,21 @@ def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
         try:
             text = format_endpoint_instructions(found, pinned)
         except PromptError:
-            # Told already, with every other prompt.
+            # Reported already, with the other prompts.
             return
         if text.endswith("…") and len(text.encode()) > MOST_BYTES - 10:
             where = f"the endpoint of mode `{pinned}`" if pinned else "ROOT"
             message = (
-                f"the instructions for {where} are over {MOST_BYTES} bytes; shorten `title` and `when` of the modes"
+                f"the instructions for {where} are longer than {MOST_BYTES} bytes; "
+                "shorten `title` and `when` of the modes"
             )
             yield ConfigFault("menus", 0, "", message)
     for tool in found.policy.tools.values():
         size = len(describe_tool(tool, menus).encode())
         if size > LONGEST_DESCRIPTION:
             message = (
-                f"with the modes it names it has {size} bytes, {LONGEST_DESCRIPTION} is the most; shorten their `when`"
+                f"its description has {size} bytes with the modes it names, and {LONGEST_DESCRIPTION} is the limit; "
+                "shorten the `when` of those modes"
             )
             yield ConfigFault("menus", 0, tool.name, message)
         try:

@@ -1,16 +1,18 @@
-"""`menugate completion`: which words may come next? Asked by the shell at every press of Tab.
+"""`menugate completion`: which words may come next? The shell asks at every press of Tab.
 
-The shells' own scripts are a few lines that hand over what is typed so far; what may follow is read off the commands
-themselves, so that nothing has to be kept in step.
+The scripts for the shells only pass on what is typed so far. What may follow is read from the commands themselves, so
+nothing has to be kept in step.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
+from mcp_server.cli.commands import COMMANDS
 from mcp_server.cli.output import CliError, say
 from mcp_server.cli.parser import CommandGroup, build_parser, load_valid_configuration, settings_from_arguments
+from mcp_server.cli.topics import TOPICS
+from mcp_server.cli.usage import get_actions, get_subcommands, join_names
 
 EXAMPLES = """
 source <(menugate completion bash)                                        in ~/.bashrc
@@ -48,14 +50,15 @@ complete -c menugate -f -a '(__menugate)'""",
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("completion", "print the script with which a shell completes menugate's words", EXAMPLES, run)
-    what = one.add_mutually_exclusive_group(required=True)
-    what.add_argument("shell", nargs="?", metavar="SHELL", choices=tuple(SCRIPTS), help="bash, zsh or fish")
-    what.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    one = commands.add("completion", EXAMPLES, run)
+    one.add_argument("shell", nargs="?", metavar="SHELL", choices=tuple(SCRIPTS), help="your shell")
+    one.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.words is None:
+        if arguments.shell is None:
+            raise CliError(f"name your shell: {join_names(SCRIPTS)}.", code=2)
         print(SCRIPTS[arguments.shell])
         return 0
     for word in find_completions(arguments.words, arguments):
@@ -65,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class TypedLine:
-    """How far the words lead: the command they name, how many of its own words it has, and the flag that waits."""
+    """Where the words lead: to a command, with so many of its own words given, maybe with an option still to fill."""
 
     command: argparse.ArgumentParser
     taken: int = 0
@@ -83,7 +86,7 @@ class TypedLine:
             self.taken += 1
 
     def get_expected_action(self) -> argparse.Action | None:
-        """What the next word would be: the flag's value, or the command's next own word."""
+        """What the next word would be: the option's value, or the command's next own word."""
         if self.waiting is not None:
             return self.waiting
         own = [one for one in get_actions(self.command) if not one.option_strings]
@@ -91,7 +94,7 @@ class TypedLine:
 
 
 def find_completions(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
-    """What may stand in the last word's place, which may be begun already; nothing where a file is wanted."""
+    """What may complete the last word; nothing for a file, which the shell completes itself."""
     typed = TypedLine(build_parser())
     *before, current = words or [""]
     for word in before:
@@ -108,24 +111,16 @@ def find_completions(words: Sequence[str], arguments: argparse.Namespace) -> lis
 def find_values(expected: argparse.Action | None, arguments: argparse.Namespace) -> Iterator[str]:
     if expected is None:
         return
-    if expected.choices is not None:
+    if expected.metavar == "COMMAND":
+        yield from COMMANDS
+    elif expected.choices is not None:
         yield from (str(one) for one in expected.choices)
+    elif expected.metavar == "TOPIC":
+        yield from (*COMMANDS, *TOPICS)
     elif expected.metavar in ("TOOL", "MODE"):
         try:
             policy = load_valid_configuration(arguments, settings_from_arguments(arguments)).policy
         except CliError:
-            # Whoever presses Tab is not the one to tell about faults in a file.
+            # A press of Tab is no moment to report faults in a file.
             return
         yield from policy.tools if expected.metavar == "TOOL" else (mode.name for mode in policy.menus)
-
-
-def get_actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
-    return command._actions  # argparse has no public way to ask
-
-
-def get_subcommands(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    found: dict[str, Any] = {}
-    for one in get_actions(command):
-        if isinstance(one, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]  # the same here
-            found |= cast(Any, one).choices
-    return found

@@ -1,11 +1,11 @@
-"""`menugate doctor`: is everything in order here, and what can be mended? The health gate, by hand."""
+"""`menugate doctor`: is everything in order here, and what can be fixed? The health check, by hand."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, note, print_json, print_table, say, show_progress
+from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose, show_progress
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate doctor              examine everything and change nothing; exits 1 where something is wrong
-menugate doctor fix          mend what has one certain cure, then examine again; what is left is the health gate's
-menugate doctor --json       the findings for a program
+menugate doctor           check everything and change nothing; exits 1 if something is wrong
+menugate doctor fix       fix what can be fixed safely, then check again
+menugate doctor --json    the findings, for a program
 """
-COLOURS = {"good": "green", "note": "yellow", "fault": "red"}
+COLOURS = {"good": "green", "fixed": "green", "note": "yellow", "fault": "red"}
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("doctor", "examine state, ledger, menus, rules, guards and leftovers", EXAMPLES, run)
-    one.add_argument("deed", nargs="?", metavar="DEED", choices=("fix",), help="fix: mend what can be")
+    one = commands.add("doctor", EXAMPLES, run)
+    one.add_argument("action", nargs="?", metavar="fix", choices=("fix",), help="fix what can be fixed safely")
     add_place(one)
     add_json(one)
 
@@ -35,27 +35,27 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     if (server := find_judging_server(arguments, settings)) is not None:
         settings = settings_from_server(settings, server)
-    with show_progress("rows checked") as told:
-        findings = examine(settings, arguments.packs, told)
-    mended: list[HealthFinding] = []
-    if arguments.deed == "fix":
+    with show_progress("rows checked") as print_progress:
+        findings = examine(settings, arguments.packs, print_progress)
+    fixed: list[HealthFinding] = []
+    if arguments.action == "fix":
         require_person(settings)
-        mended = mend(findings)
+        fixed = mend(findings)
         findings = examine(settings, arguments.packs)
     ill = list_faults(findings)
-    fixing = arguments.deed == "fix"
+    fixing = arguments.action == "fix"
     followed = run_health_gate(arguments, settings, ill) if fixing and ill and may_open_state(findings) else ""
     if arguments.json:
         print_json(
             {
                 "ok": not ill,
                 "findings": [to_json(one) for one in findings],
-                "mended": [to_json(one) for one in mended],
+                "mended": [to_json(one) for one in fixed],
                 "followed": followed or None,
             }
         )
     else:
-        show_findings(findings, mended)
+        show_findings(findings, fixed)
         if followed:
             note(followed)
     return 1 if ill else 0
@@ -81,25 +81,25 @@ def to_json(one: "HealthFinding") -> dict[str, object]:
     }
 
 
-def show_findings(findings: "Sequence[HealthFinding]", mended: "Sequence[HealthFinding]") -> None:
+def show_findings(findings: "Sequence[HealthFinding]", fixed: "Sequence[HealthFinding]") -> None:
     from mcp_server.policy.health import Grade, format_verdict, list_faults
 
-    if mended:
+    if fixed:
         print_table(
-            [("mended" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in mended], paint=COLOURS
+            [("fixed" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in fixed], paint=COLOURS
         )
         say()
     print_table([(str(one.grade), one.what, one.says) for one in findings], paint=COLOURS)
-    ill, mendable = len(list_faults(findings)), sum(one.mend is not None for one in findings)
+    ill, fixable = len(list_faults(findings)), sum(one.mend is not None for one in findings)
     say()
     narrow = any(one.commands for one in findings)
-    say((format_verdict(findings), "red" if ill else "yellow" if narrow else "green"))
-    if mendable:
-        say(f"`menugate doctor fix` mends {mendable} of them." if ill else "`menugate doctor fix` tidies up.")
+    say_prose((format_verdict(findings), "red" if ill else "yellow" if narrow else "green"))
+    if fixable:
+        say_prose(f"`menugate doctor fix` can fix {fixable} of these." if ill else "`menugate doctor fix` cleans up.")
 
 
 def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[HealthFinding]") -> str:
-    """What follows from it, as the operator wants it. Where nothing can be read or written, that was said already."""
+    """Do what the operator wants done about faults. If nothing can be read or written, the findings say so already."""
     import asyncio
 
     from mcp_server.config.load import BuildError, Configuration, load_configuration
@@ -114,8 +114,8 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
         return ""
 
     async def respond() -> str:
-        async with open_posture_changes(found, settings) as doors:
-            return await build_health_response(found, settings, doors).respond_to_faults(
+        async with open_posture_changes(found, settings) as changes:
+            return await build_health_response(found, settings, changes).respond_to_faults(
                 [f"{one.what}: {one.says}" for one in ill]
             )
 

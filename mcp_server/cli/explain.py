@@ -1,4 +1,4 @@
-"""`menugate explain`: may this tool run, which layer and rule say so, and what would have to be different?"""
+"""`menugate explain`: may this tool run, which layer and rule decide that, and what would have to change?"""
 
 import argparse
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_server.cli.call import add_call, parse_call_arguments
-from mcp_server.cli.output import print_json, print_table, say
+from mcp_server.cli.output import print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import add_server, load_judgement, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate explain fs_delete                                  is it to be seen at all
-menugate explain fs_delete '{"path": "notes.md"}'           may this call run
-menugate explain Write @call.json --profile restricted      what if the profile were another
-menugate explain Edit - --stage warmup --mode swe < c.json  what if it were called there
-menugate explain Write @call.json --quiet                   exit 0 allowed, 1 not allowed; prints nothing
+menugate explain fs_delete                                  would a model see this tool?
+menugate explain fs_delete '{"path": "notes.md"}'           may this call run?
+menugate explain Write @call.json --profile restricted      would it under another profile?
+menugate explain Edit - --stage warmup --mode swe < c.json  would it in this stage and mode?
+menugate explain Write @call.json --quiet                   print nothing; exit 0 if allowed, 1 if not
 """
 AXES = {"work_mode": WorkMode, "run_control": RunControl, "ai_mode": AiMode}
 Given: TypeAlias = Mapping[str, Any] | None
@@ -35,18 +35,16 @@ ROOT = "ROOT"
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("explain", "say what would be decided about a call, and why; nothing runs", EXAMPLES, run)
+    one = commands.add("explain", EXAMPLES, run)
     add_call(one)
-    one.add_argument("--mode", metavar="MODE", help=f"called in this mode, or {ROOT} (default: one that has the tool)")
-    one.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="called in this stage of a run")
+    one.add_argument("--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: one that has the tool)")
+    one.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="the stage of the run")
     for axis, values in AXES.items():
-        one.add_argument(
-            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="if the person chose that"
-        )
+        one.add_argument(f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="what if you had chosen")
     add_place(one)
     add_server(one)
     add_posture(one)
-    one.add_argument("--quiet", action="store_true", help="print nothing; exit 1 where the call is not allowed")
+    one.add_argument("--quiet", action="store_true", help="print nothing; exit 1 if the call is not allowed")
     add_json(one)
 
 
@@ -70,7 +68,7 @@ class Explanation:
     tool: str
     carrier: str | None
     given: bool
-    """Was it asked about one call, or about being seen?"""
+    """Whether the question is about one call, and not about the tool being listed."""
     session: "Session"
     posture: "Posture"
     decision: "Decision"
@@ -78,7 +76,7 @@ class Explanation:
 
     @property
     def layers(self) -> list[tuple[str, str]]:
-        """Each layer and what became of the call there: passed, the answer, or not reached."""
+        """Each layer, and what happened there: passed, the answer, or not reached."""
         from mcp_server.model.policy import Layer
 
         rows: list[tuple[str, str]] = []
@@ -95,7 +93,7 @@ class Explanation:
 def explain_call(
     found: "Configuration", arguments: argparse.Namespace, given: Given, settings: "Settings"
 ) -> Explanation:
-    """As the call itself is decided: what a carrier carries is opened, and judged after the carrier."""
+    """Decided as the call would be: a carrier is decided first, then the call inside it."""
     from mcp_server.calls.carriers import normalise_carrier_arguments
     from mcp_server.calls.resolver import resolve_links, unpack_carried_call
     from mcp_server.guards.jail import Jail
@@ -141,7 +139,7 @@ def explain_call(
 def find_paths_beneath(
     tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail"
 ) -> tuple["PathsBeneath", ...]:
-    """What rules say of what lies in the folder that such a call takes whole."""
+    """What rules say about the files below a folder that the call takes as a whole."""
     from mcp_server.policy.rule_trees import find_paths_beneath
 
     return (
@@ -165,7 +163,7 @@ def find_call_mode(tool: "Tool | None", wish: str | None, found: "Configuration"
 def load_posture_and_hold(
     arguments: argparse.Namespace, found: "Configuration", settings: "Settings"
 ) -> tuple["Posture", "Hold | None"]:
-    """What the person chose, with what is asked about put in its place, and what pauses all of their runs."""
+    """The person's posture with the options typed here put in, and what pauses all of their runs."""
     from mcp_server.views.posture import build_posture_view, open_state_reader
 
     with open_state_reader(settings) as state:
@@ -185,7 +183,7 @@ def build_unfound_decision(problem: "Problem") -> "Decision":
 
 
 def find_deciding_rule(decision: "Decision", tool: str, found: "Configuration") -> "Rule | None":
-    """The rule the decision names, with its place; an allowing decision names the rule that spared a question."""
+    """The rule that decided, with its place; if the call is allowed, the rule that spared a question."""
     from mcp_server.model.policy import Layer, RuleKind
 
     kinds = {
@@ -198,23 +196,21 @@ def find_deciding_rule(decision: "Decision", tool: str, found: "Configuration") 
     if decision.rule is None or kind is None:
         return None
     rules = found.policy.rules
-    # A rule about another tool may speak about what this one takes along.
+    # A rule about another tool may cover files that this one takes along.
     could = (*rules.find_for_tool(tool, kind), *(rule for rule in rules.every if rule.kind is kind and rule.reaches))
     return next((rule for rule in could if rule.text == decision.rule), None)
 
 
 def show_explanation(answer: Explanation, found: "Configuration") -> None:
     decision = answer.decision
-    say((str(decision.verdict), COLOUR[decision.verdict]), f"  {format_headline(answer)}")
-    if decision.reason:
-        say(f"  {decision.reason}")
-    if decision.way_out:
-        say(f"  {decision.way_out}")
+    say_prose((str(decision.verdict), COLOUR[decision.verdict]), f"  {format_headline(answer)}")
+    for text in filter(None, (decision.reason, decision.way_out)):
+        say_prose(text, indent="  ")
     say()
     standing = answer.session.mode or ROOT
     posture = answer.posture
     rows = [
-        ("layer", f"{decision.layer} ({decision.code})") if decision.layer else ("layer", "none objects"),
+        ("layer", f"{decision.layer} ({decision.code})") if decision.layer else ("layer", "no layer objects"),
         *([("rule", f"{answer.rule.kind}: {answer.rule.text}  ({answer.rule.source})")] if answer.rule else []),
         ("called in", f"mode {standing}, stage {answer.session.stage}"),
         ("posture", f"{posture.work_mode} | {posture.run_control} | {posture.profile} | {posture.ai_mode}"),
@@ -231,9 +227,9 @@ def format_headline(answer: Explanation) -> str:
     name = f"`{answer.tool}`" + (f", carried by `{answer.carrier}`," if answer.carrier else "")
     verdict = str(answer.decision.verdict)
     if not answer.given:
-        words = {"allow": "is on the list; give its arguments to ask about one call"}
-        return f"{name} {words.get(verdict, 'is not to be seen')}"
-    words = {"allow": "may run with these arguments", "ask": "asks the person first", "deny": "may not run"}
+        words = {"allow": "is on the list; add arguments to ask about one call"}
+        return f"{name} {words.get(verdict, 'is hidden')}"
+    words = {"allow": "may run with these arguments", "ask": "needs your approval", "deny": "may not run"}
     return f"{name} {words[verdict]}"
 
 

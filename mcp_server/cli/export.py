@@ -1,4 +1,4 @@
-"""How do rows of the ledger leave menugate?"""
+"""How do rows of the ledger leave menugate? As JSON Lines, which the chain can check, or as OCSF, for a SIEM."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from mcp_server import __version__
 from mcp_server.cli.ledger import build_ledger_filter, format_json_line
 from mcp_server.cli.output import CliError, note, show_progress
+from mcp_server.model.text import format_count
 from mcp_server.model.tools import Effect
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
 
-# What is a row of the ledger in the Open Cybersecurity Schema Framework, version 1.8?
+# Rows as events of the Open Cybersecurity Schema Framework, version 1.8.
 #
-# A call is API Activity (6003) under the profile `security_control`, which says allowed or denied; the life of a
-# server is Application Lifecycle (6002), a change of posture, place or trust Entity Management (3004), an alarm a
-# Detection Finding (2004). What the framework has no place for stands under `unmapped`, the row's number and hash
-# among it: its own `attestation` is computed over the event, and ours over the row.
+# A call is API Activity (6003) with the profile `security_control`, which says allowed or denied. Starts and stops of a
+# server are Application Lifecycle (6002); changes of posture, session or trust are Entity Management (3004); an alarm
+# is a Detection Finding (2004). Fields without a place in the framework go under `unmapped`, including the number and
+# hash of the row: the framework's own `attestation` is computed over the event, and ours over the row.
 
 VERSION = "1.8.0"
 CREATE, READ, UPDATE, DELETE, OTHER = 1, 2, 3, 4, 99
@@ -44,7 +45,7 @@ ACTIVITY: dict[str, int] = {
     Effect.REMOTE_WRITE: UPDATE,
     Effect.PRODUCTION_MUTATION: UPDATE,
 }
-"""Running a program, spending and handing on are none of the framework's four."""
+"""The other effects, such as running a program, fit none of the framework's four."""
 CAPTIONS = {
     6003: {CREATE: "Create", READ: "Read", UPDATE: "Update", DELETE: "Delete", OTHER: "Other"},
     6002: {START: "Start", STOP: "Stop"},
@@ -125,7 +126,7 @@ def _get_status(row: "Row") -> int:
 
 
 def _build_actor(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The client's name is its own word, and proves nothing; the principal was proved."""
+    """The client names itself, which proves nothing; the principal is authenticated."""
     who = str(fields.get("principal") or "unknown")
     session = {"session": {"uid": str(fields["session"])}} if fields.get("session") else {}
     client = {"app_name": str(fields["client"])} if fields.get("client") else {}
@@ -166,8 +167,6 @@ def _build_alarm_event(row: "Row") -> dict[str, Any]:
     }
 
 
-# How do rows leave the house? As JSON Lines, which the chain can check, or as OCSF, which a SIEM reads.
-
 FORMATS = ("jsonl", "ocsf")
 
 
@@ -178,7 +177,7 @@ def export(state: "Reader", arguments: argparse.Namespace) -> int:
     path = Path(arguments.output)
     with open_new_file(path) as file:
         count = write_rows(state, arguments, file)
-    note(f"{count:,} {'rows' if arguments.format == 'jsonl' else 'events'} written to {path}")
+    note(f"Wrote {format_count(count, 'row' if arguments.format == 'jsonl' else 'event')} to {path}.")
     return 0
 
 
@@ -186,15 +185,15 @@ def write_rows(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> 
     count, total = 0, state.get_head()
     rows = state.read_rows(build_ledger_filter(arguments))
     lines = map(format_json_line, rows) if arguments.format == "jsonl" else format_ocsf_lines(rows, state)
-    with show_progress("rows written") as told:
+    with show_progress("rows written") as print_progress:
         for count, line in enumerate(lines, 1):
             file.write(line + "\n")
-            told(count, total)
+            print_progress(count, total)
     return count
 
 
 def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
-    """A call is one event, told when it is over; those of which no end is among the rows come last, in their order."""
+    """One event per call, when it ends; calls whose end is not among the rows come last, in order."""
     begun: dict[int, Row] = {}
     for row in rows:
         if row.kind == "intent":
@@ -209,13 +208,13 @@ def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
 
 @contextmanager
 def open_new_file(path: Path) -> Generator[TextIO, None, None]:
-    """A file that was not there, readable by its owner alone; gone again where it could not be finished."""
+    """A new file that only its owner can read; removed again if it cannot be finished."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise CliError(f"`{path}` is there already and is not written over; name another file.") from None
+        raise CliError(f"`{path}` already exists and is not overwritten; name another file.") from None
     except OSError as wrong:
-        raise CliError(f"`{path}` cannot be made: {wrong.strerror}.") from None
+        raise CliError(f"`{path}` cannot be created: {wrong.strerror}.") from None
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             yield file

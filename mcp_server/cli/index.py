@@ -1,11 +1,13 @@
-"""`menugate index`: is the index of this project's files up to date, and what does it find?"""
+"""`menugate index`: bring the index of this project up to date, and search it."""
 
 import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.cli.ledger import parse_whole_number
 from mcp_server.cli.output import CliError, print_json, print_table, say, show_progress
-from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
+from mcp_server.model.text import format_count
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -13,42 +15,41 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate index build                        read what changed since the last time, to the end; Ctrl-C keeps what is done
-menugate index build --anew                 throw it away and read everything
-menugate index find "retry backoff"         what `index_search` would show
-menugate index symbols Store.open           what `index_symbols` would show
+menugate index build                   read what changed since last time; Ctrl-C keeps what is done
+menugate index build --anew            delete it and read everything again
+menugate index find "retry backoff"    what `index_search` would find
+menugate index symbols Store.open      what `index_symbols` would find
 """
 BUILD = """
-menugate index build             before a first run in a large project, so that no call has to wait for it
-menugate index build --anew      where you doubt it
-menugate index build --json      for a program
+menugate index build           before the first run in a large project, so that no call has to wait
+menugate index build --anew    if you do not trust it
+menugate index build --json    for a program
 """
 FIND = """
-menugate index find "parse request"              files that hold both words, the best lines first
-menugate index find '"def main"' --limit 5       a phrase, as it stands on a line
+menugate index find "parse request"         files with both words, best lines first
+menugate index find '"def main"' --limit 5  an exact phrase
 """
 SYMBOLS = """
-menugate index symbols Store            everything whose name holds it
-menugate index symbols Store.open       one method of one class
+menugate index symbols Store         every definition with this in its name
+menugate index symbols Store.open    one method of one class
 """
 SLICE = 0.2
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("index", "make and ask the index of this project's words and symbols", EXAMPLES, None)
-    deeds = CommandGroup(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
-    )
-    build = deeds.add("build", "bring the index up to date, whole", BUILD, run_build)
-    build.add_argument("--anew", action="store_true", help="throw away what is known and read everything")
-    find = deeds.add("find", "find lines by words", FIND, run_find)
-    symbols = deeds.add("symbols", "find definitions by name", SYMBOLS, run_symbols)
-    for deed in (find, symbols):
-        deed.add_argument("query", metavar="QUERY", help="what to look for")
-        deed.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default: 20)")
-    for deed in (build, find, symbols):
-        add_place(deed)
-        add_json(deed)
+    actions = add_actions(commands.add("index", EXAMPLES, None))
+    build = actions.add("build", BUILD, run_build, "bring the index up to date")
+    build.add_argument("--anew", action="store_true", help="delete the index first and read everything")
+    find = actions.add("find", FIND, run_find, "find lines by their words")
+    symbols = actions.add("symbols", SYMBOLS, run_symbols, "find definitions by name")
+    for action in (find, symbols):
+        action.add_argument("query", metavar="QUERY", help="what to look for")
+        action.add_argument(
+            "--limit", type=parse_whole_number, default=20, metavar="N", help="how many to show at most (default: 20)"
+        )
+    for action in (build, find, symbols):
+        add_place(action)
+        add_json(action)
 
 
 def open_index(settings: "Settings") -> "WorkspaceIndex":
@@ -63,11 +64,11 @@ def open_index(settings: "Settings") -> "WorkspaceIndex":
 
 
 def refresh_index(index: "WorkspaceIndex") -> "Freshness":
-    """To the end, however long that takes; Ctrl-C leaves what was read by then."""
+    """Read everything that changed, however long it takes; Ctrl-C keeps what was read by then."""
     mark = index.get_refresh_mark()
-    with show_progress("files looked at") as told:
+    with show_progress("files checked") as print_progress:
         while not (now := index.refresh(mark, SLICE)).complete:
-            told(now.looked)
+            print_progress(now.looked)
     return now
 
 
@@ -81,7 +82,7 @@ def run_build(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"files": now.files, "read": now.read, "left_out": dict(now.left_out), "bytes": size})
         return 0
-    rows = [("files", f"{now.files:,} in the index, {now.read:,} read just now"), ("size", f"{size / 1e6:,.1f} MB")]
+    rows = [("files", f"{now.files:,} in the index, {now.read:,} read now"), ("size", f"{size / 1e6:,.1f} MB")]
     print_table([*rows, *(("left out", f"{count:,} {why}") for why, count in sorted(now.left_out.items()))])
     return 0
 
@@ -99,7 +100,7 @@ def run_find(arguments: argparse.Namespace) -> int:
         return 0
     for hit in found.shown:
         say((f"{hit.path}:{hit.line}", "cyan"), f": {hit.text}")
-    say((f"{found.total:,} lines in {found.files:,} files.", "dim"))
+    say((f"{format_count(found.total, 'line')} in {format_count(found.files, 'file')}.", "dim"))
     return 0 if found.total else 1
 
 
@@ -117,7 +118,7 @@ def run_symbols(arguments: argparse.Namespace) -> int:
         return 0
     for one in found.shown:
         say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full_name}")
-    say((f"{found.total:,} definitions.", "dim"))
+    say((f"{format_count(found.total, 'definition')}.", "dim"))
     return 0 if found.total else 1
 
 

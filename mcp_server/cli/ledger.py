@@ -1,4 +1,4 @@
-"""Which rows of the ledger are meant, and how does one look as text and as JSON?"""
+"""How are rows of the ledger chosen, and how does one look as text and as JSON?"""
 
 import argparse
 import json
@@ -8,47 +8,49 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.badge import describe_transition
-from mcp_server.cli.output import KINDS, format_time, print_table, say
+from mcp_server.cli.output import KINDS, print_table, say
 from mcp_server.model.policy import Layer, Verdict
 from mcp_server.model.posture import Stage
+from mcp_server.model.text import format_count
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.state.engine.rows import LedgerFilter, Row
     from mcp_server.state.reader import Reader
 
 
-# Which rows of the ledger are meant? The filters that `tail` and `export` share.
+# The filters that `tail` and `export` share.
 
 FOREVER = 2**63 - 1
-"""The last moment that the ledger could hold."""
+"""The last moment that fits into the ledger."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 WORDS = {
     "tool": ("TOOL", "only calls of this tool"),
     "mode": ("MODE", "only calls in this mode"),
-    "code": ("CODE", "only what ended with this code, such as WRONG_MODE"),
-    "rule": ("RULE", "only what this rule decided, as it is written"),
+    "code": ("CODE", "only calls that ended with this code, such as WRONG_MODE"),
+    "rule": ("RULE", "only calls that this rule decided, as it is written"),
     "principal": ("WHO", "only calls of this principal"),
     "session": ("ID", "only this session"),
     "run": ("ID", "only this run"),
 }
 CHOICES = {
-    "verdict": (tuple(map(str, Verdict)), "only what was decided so"),
-    "layer": (tuple(map(str, Layer)), "only what this layer of the gate decided"),
+    "verdict": (tuple(map(str, Verdict)), "only calls with this answer"),
+    "layer": (tuple(map(str, Layer)), "only calls that this layer of the gate decided"),
     "stage": (tuple(map(str, Stage)), "only calls in this stage of a run"),
 }
 WHEN = "10m, 2h, 3d, or 2026-11-18 12:00"
 
 
 def add_filters(one: argparse.ArgumentParser) -> None:
-    """Every filter given has to hold; the outcome of a call is found by what is known of the call."""
+    """A row must pass every filter given; the outcome of a call is found by the fields of the call."""
     for name, (metavar, purpose) in WORDS.items():
         one.add_argument(f"--{name}", dest=f"of_{name}", metavar=metavar, help=purpose)
     for name, (choices, purpose) in CHOICES.items():
         one.add_argument(f"--{name}", dest=f"of_{name}", choices=choices, help=purpose)
-    one.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only from then on: {WHEN}")
-    one.add_argument("--until", type=parse_moment, metavar="WHEN", help="only before then, written in the same way")
-    one.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be given again")
+    one.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since then: {WHEN}")
+    one.add_argument("--until", type=parse_moment, metavar="WHEN", help="only rows before then, written the same way")
+    one.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be repeated")
 
 
 def parse_whole_number(text: str) -> int:
@@ -58,13 +60,13 @@ def parse_whole_number(text: str) -> int:
 
 
 def parse_moment(text: str) -> int:
-    """A moment in nanoseconds: so long ago, or a date with or without a time."""
+    """A moment in nanoseconds: an age such as `2h`, or a date with or without a time."""
     if age := AGE.fullmatch(text.strip()):
         return time.time_ns() - int(age[1]) * SECONDS[age[2]] * 10**9
     try:
         return min(int(datetime.fromisoformat(text).astimezone().timestamp() * 10**9), FOREVER)
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"`{text[:40]}` is no time; write {WHEN}") from None
+        raise argparse.ArgumentTypeError(f"`{text[:40]}` is not a time; write {WHEN}") from None
 
 
 def build_ledger_filter(arguments: argparse.Namespace, tail: int | None = None) -> "LedgerFilter":
@@ -80,7 +82,7 @@ def build_ledger_filter(arguments: argparse.Namespace, tail: int | None = None) 
     )
 
 
-# How is a row of the ledger said to a person, and to a program?
+# How a row is shown to a person, and to a program.
 
 BY_COLOUR = {
     "red": ("refusal", "attempt", "alarm", "health"),
@@ -91,7 +93,7 @@ COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds
 
 
 def format_short_row(row: "Row") -> list[str | tuple[str, str]]:
-    """One row on one line: its number, when, what kind, which tool, and what came of it."""
+    """One row on one line: number, time, kind, tool, and what happened."""
     fields = row.fields
     parts = [str(fields[key]) for key in ("tool", "code") if fields.get(key)]
     name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
@@ -119,9 +121,10 @@ def _describe_row(row: "Row") -> str:
             steps = " -> ".join(str(fields[key]) for key in ("from", "to") if fields.get(key))
             return f"{fields.get('record')} {fields.get('id')} {fields.get('event')}: {steps}"
         case "summary":
-            return f"of run {fields.get('run')}: {fields.get('messages')} messages in {fields.get('bytes')} bytes"
+            count = format_count(int(fields.get("messages") or 0), "message")
+            return f"of run {fields.get('run')}: {count} in {fields.get('bytes')} bytes"
         case "trust":
-            return f"{fields.get('folder')} {'is trusted' if fields.get('trusted') else 'is not trusted any more'}"
+            return f"{fields.get('folder')} {'is trusted' if fields.get('trusted') else 'is no longer trusted'}"
         case "start" | "stop":
             return f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
         case _:

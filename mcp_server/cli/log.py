@@ -1,7 +1,6 @@
-"""Where does a server write what went wrong? To stderr, and never so that a client waits until somebody reads it.
+"""Where does a server log what went wrong? To stderr, without ever making a client wait for it.
 
-Hosts may leave a server's stderr unread. Once such a pipe is full a write to it does not come back, and the whole
-server would stand still for its log.
+A host may never read a server's stderr. Once that pipe is full, a write to it blocks, and the whole server with it.
 """
 
 import logging
@@ -13,21 +12,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Full, Queue
 
-MOST_WAITING = 1000
-"""Entries; what comes on top of them is lost."""
-MOST_KEPT = 1 << 20
-"""Bytes after which a file of `menugate call` begins anew."""
+MAX_WAITING = 1000
+"""Entries; more than this are dropped."""
+MAX_BYTES = 1 << 20
+"""Bytes after which the log file of `menugate call` starts over."""
 LAST_SECONDS = 1.0
-"""For what still waits at the end."""
+"""For the entries still waiting at the end."""
 
 
 class BackgroundLogHandler(logging.Handler):
-    """A thread of its own writes, from the first entry on."""
+    """Writes in a thread of its own, started with the first entry."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self._descriptor = descriptor
-        self._waiting: Queue[str | None] = Queue(MOST_WAITING)
+        self._waiting: Queue[str | None] = Queue(MAX_WAITING)
         self._writer: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -49,18 +48,18 @@ class BackgroundLogHandler(logging.Handler):
             data = f"{text}\n".encode(errors="backslashreplace")
             with suppress(OSError):
                 while data:
-                    # Not through `sys.stderr`: the interpreter dies of a lock that is held there when it ends.
+                    # Not through `sys.stderr`: if its lock is held when the interpreter ends, the interpreter aborts.
                     data = data[os.write(self._descriptor, data) :]
 
 
 class LazyLogFile(logging.Handler):
-    """A file that begins with the first entry; for a command that somebody waits for at a terminal."""
+    """A file created with its first entry, for a command that a person is waiting for."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(logging.WARNING)
         self.path = path
         self.last = ""
-        """What the last failure said of itself."""
+        """The message of the last failure."""
         self.unwritten = False
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -69,7 +68,7 @@ class LazyLogFile(logging.Handler):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         try:
             with os.fdopen(os.open(self.path, flags, 0o600), "a", encoding="utf-8", errors="backslashreplace") as out:
-                if out.tell() > MOST_KEPT:
+                if out.tell() > MAX_BYTES:
                     out.truncate(0)
                 out.write(f"{self.format(record)}\n")
         except OSError:
@@ -77,8 +76,8 @@ class LazyLogFile(logging.Handler):
 
     @property
     def failure_summary(self) -> str:
-        """For the person; empty where nothing failed."""
-        where = "its log cannot be written" if self.unwritten else f"more is in {self.path}"
+        """For the person; empty if nothing failed."""
+        where = "its log cannot be written" if self.unwritten else f"details are in {self.path}"
         return f"{self.last} ({where})" if self.last else ""
 
 
@@ -95,7 +94,7 @@ def log_to_file(path: Path) -> Generator[LazyLogFile, None, None]:
 
 @contextmanager
 def log_in_background() -> Generator[None, None, None]:
-    """The log, as long as somebody is served; none where stderr is closed and its number may be another file's."""
+    """Log while a client is served; not at all if stderr is closed, because its number may belong to another file."""
     handler = logging.NullHandler() if sys.__stderr__ is None else BackgroundLogHandler(2)
     root = logging.getLogger()
     root.addHandler(handler)

@@ -1,4 +1,4 @@
-"""What a person types; one file per noun."""
+"""How does a command run and end? Its exit code, and what is said about an error."""
 
 import errno
 import io
@@ -8,31 +8,41 @@ from collections.abc import Sequence
 
 from mcp_server.cli.output import CliError, complain
 from mcp_server.cli.parser import build_parser
+from mcp_server.cli.usage import complain_about_usage
 from mcp_server.model.tool_packs import Pack
+from mcp_server.views.text import ViewError
 
 __all__ = ["main"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Of what is printed into a file; such a failure names none."""
+"""Errors of writing to stdout; unlike others, they name no file."""
 
 
 def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
-    """Exit codes: 0 it worked, 1 it did not, 2 the command line was not understood."""
+    """Exit codes: 0 it worked, 1 it did not, 2 the command line is wrong."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     argv = sys.argv[1:] if argv is None else argv
+    if not argv:
+        # On stderr: a host that starts `menugate` without `serve` must not take the overview for messages.
+        print(build_parser(["help"]).format_help(), end="", file=sys.stderr)
+        return 2
     arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
     try:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()
         return code
-    except CliError as trouble:
-        complain(str(trouble))
-        return trouble.code
+    except ViewError as trouble:
+        code = trouble.code if isinstance(trouble, CliError) else 1
+        if code == 2:
+            complain_about_usage(str(trouble), arguments.command)
+        else:
+            complain(str(trouble))
+        return code
     except BrokenPipeError:
-        # `menugate audit tail | head` closes its end early, and that is fine.
+        # `menugate audit tail | head` closes its end early, which is no error.
         silence_output()
         return 0
     except OSError as wrong:
@@ -45,16 +55,16 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
 
 
 def describe_os_error(wrong: OSError) -> str:
-    """What this machine did not let be read or written, which is the person's to mend and no fault of ours."""
+    """A file that this machine does not let us read or write, which only the person can change."""
     if wrong.filename is None:
         silence_output()
-        return f"what was to be printed cannot be written ({wrong.strerror})."
+        return f"the output cannot be written ({wrong.strerror})."
     way_out = "."
     if isinstance(wrong, PermissionError):
-        way_out = "; see to whom it belongs, with `ls -ld`, and run menugate as that person or have it given to you."
+        way_out = "; `ls -ld` shows who owns it. Run menugate as that user, or take ownership of it."
     return f"{os.fsdecode(wrong.filename)} cannot be used ({wrong.strerror}){way_out}"
 
 
 def silence_output() -> None:
-    """Nothing more is printed: the interpreter would complain of it once again while it ends."""
+    """Print nothing more: the interpreter would complain a second time while it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

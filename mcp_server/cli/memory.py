@@ -1,13 +1,15 @@
-"""`menugate memory`: what is remembered of this project, and what of it shall not be?"""
+"""`menugate memory`: what is remembered about this project, and what should be forgotten?"""
 
 import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_server.cli.output import CliError, format_time, print_json, print_table, say
-from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.output import CliError, print_json, print_table, say, say_prose
+from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
 from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
+from mcp_server.model.text import format_count
 from mcp_server.views.posture import open_state_reader
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -15,55 +17,52 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EXAMPLES = """
-menugate memory list                          what runs that succeeded left behind, and what you added
-menugate memory show 3f9a01bc                 one entry whole, with the run it comes from
+menugate memory list                         what successful runs left behind, and what you added
+menugate memory show 3f9a01bc                one entry in full, with the run it came from
 menugate memory add --tier decision "SQLite, because one file is easy to move"
-menugate memory forget 3f9a01bc               take it away for good
+menugate memory forget 3f9a01bc              delete an entry for good
 """
 LIST = """
-menugate memory list                     all of it, the newest last
-menugate memory list --tier decision     decisions alone
-menugate memory list --json              for a program
+menugate memory list                    everything, newest last
+menugate memory list --tier decision    only decisions
+menugate memory list --json             for a program
 """
 SHOW = """
-menugate memory show 3f9a01bc            everything about one entry
-menugate memory show 3f9a01bc --json     for a program
+menugate memory show 3f9a01bc           everything about one entry
+menugate memory show 3f9a01bc --json    for a program
 """
 ADD = """
 menugate memory add "Tests run with make test"                        a fact
 menugate memory add --tier decision "No ORM: queries stay readable"   a decision
 """
 FORGET = """
-menugate memory forget 3f9a01bc          one entry; an entry's id is in `menugate memory list`
-menugate memory forget 3f9a01bc 77aa01ff
-menugate memory forget --all             everything that is remembered here
+menugate memory forget 3f9a01bc             one entry, by the id in `menugate memory list`
+menugate memory forget 3f9a01bc 77aa01ff    two entries
+menugate memory forget --all                everything remembered here
 """
 TIERS = tuple(map(str, Tier))
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("memory", "see and change what is remembered of this project from run to run", EXAMPLES, None)
-    deeds = CommandGroup(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
-    )
-    shown = deeds.add("list", "list what is remembered", LIST, run_list)
-    shown.add_argument("--tier", choices=TIERS, help="one kind alone: fact, decision or outcome")
-    show = deeds.add("show", "show one entry, whole", SHOW, run_show)
-    show.add_argument("id", metavar="ID", help="the entry's id")
-    new = deeds.add("add", "remember something that you say", ADD, run_add)
+    actions = add_actions(commands.add("memory", EXAMPLES, None))
+    shown = actions.add("list", LIST, run_list, "list what is remembered")
+    shown.add_argument("--tier", choices=TIERS, help="only entries of this kind")
+    show = actions.add("show", SHOW, run_show, "show one entry in full")
+    show.add_argument("id", metavar="ID", help="the id of the entry")
+    new = actions.add("add", ADD, run_add, "add an entry of your own")
     new.add_argument("text", metavar="TEXT", help=f"what to remember, up to {LONGEST:,} characters")
-    new.add_argument("--tier", choices=("fact", "decision"), default="fact", help="fact (default) or decision")
-    gone = deeds.add("forget", "take entries away for good", FORGET, run_forget)
-    gone.add_argument("ids", metavar="ID", nargs="*", help="the entries' ids")
-    gone.add_argument("--all", action="store_true", help="everything that is remembered here")
-    for deed in (shown, show, new, gone):
-        add_place(deed)
+    new.add_argument("--tier", choices=("fact", "decision"), default="fact", help="what it is (default: fact)")
+    gone = actions.add("forget", FORGET, run_forget, "delete entries for good")
+    gone.add_argument("ids", metavar="ID", nargs="*", help="the ids of the entries")
+    gone.add_argument("--all", action="store_true", help="everything remembered here")
+    for action in (shown, show, new, gone):
+        add_place(action)
     add_json(shown)
     add_json(show)
 
 
 def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
-    """Of every principal: whose machine this is may see what lies on it."""
+    """Of every principal: the owner of the machine may see what is on it."""
     with open_state_reader(settings) as state:
         return state.load_memories() if state else ()
 
@@ -74,7 +73,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([to_json(one) for one in found])
     elif not found:
-        say("Nothing is remembered yet; a run that is completed with success, or `menugate memory add`, begins it.")
+        say_prose("Nothing is remembered yet. A successful run adds entries, and so does `menugate memory add`.")
     else:
         print_table([format_table_row(one, settings.person) for one in found], head=("id", "tier", "when", "what"))
     return 0
@@ -105,7 +104,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         print_json(to_json(one))
         return 0
     say((f"{one.tier} {one.id}", "bold"), f"  {format_time(one.at)}")
-    source = "you said it" if one.by == "person" else f"run {one.run} of session {one.session}"
+    source = "you" if one.by == "person" else f"run {one.run} of session {one.session}"
     print_table([("  from", source), ("  principal", one.principal)])
     say(f"\n{one.text}")
     return 0
@@ -122,19 +121,17 @@ def run_add(arguments: argparse.Namespace) -> int:
     from functools import partial
 
     from mcp_server.calls.documents import new_id
+    from mcp_server.calls.memory import shorten_to_line
     from mcp_server.compose import prepare_folders
     from mcp_server.guards.redaction import Redactor
-    from mcp_server.model.text import shorten_to_line
     from mcp_server.state.memory import NewMemory, remember_entries
 
     settings = settings_from_arguments(arguments)
     text = " ".join(Redactor(settings.secret_values).redact(arguments.text).split())
     if not text:
-        raise CliError("there is nothing in it to remember; write what it is, in quotes.", code=2)
+        raise CliError("the text is empty; write what to remember, in quotes.", code=2)
     if text != shorten_to_line(text, LONGEST):
-        raise CliError(
-            f"an entry has up to {LONGEST:,} characters, and this one {len(text):,}; say it shorter.", code=2
-        )
+        raise CliError(f"an entry may have {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2)
     prepare_folders(settings)
     learned = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
     (one,) = change_memory(settings, partial(remember_entries, learned=learned, new_id=new_id))
@@ -147,7 +144,7 @@ def run_forget(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     if bool(arguments.ids) == arguments.all:
-        raise CliError("name the entries to forget, or say --all.", code=2)
+        raise CliError("name the entries to forget, or add --all.", code=2)
     every = load_entries(settings)
     wanted = list(every) if arguments.all else [find_entry(every, id) for id in dict.fromkeys(arguments.ids)]
 
@@ -157,22 +154,22 @@ def run_forget(arguments: argparse.Namespace) -> int:
 
     if wanted:
         change_memory(settings, forget)
-    say(f"{len(wanted)} {'entry is' if len(wanted) == 1 else 'entries are'} forgotten.")
+    say(f"Forgot {format_count(len(wanted), 'entry', 'entries')}.")
     return 0
 
 
-def change_memory(settings: "Settings", deed: "Callable[[Transaction], T]") -> T:
-    """What a deed answers, once it is durable."""
+def change_memory(settings: "Settings", change: "Callable[[Transaction], T]") -> T:
+    """Run the change and return its result once it is on disk."""
     import asyncio
 
     from mcp_server.model.results import Refusal
     from mcp_server.person import open_store_for_person
 
-    async def write_deed() -> T:
+    async def write_change() -> T:
         async with open_store_for_person(settings) as store:
-            return await store.write(deed)
+            return await store.write(change)
 
     try:
-        return asyncio.run(write_deed())
+        return asyncio.run(write_change())
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

@@ -1,8 +1,8 @@
-"""`menugate menus`: what is on the menu, and what does it cost a model?
+"""`menugate menus`: which modes and tools are there, and what do they cost a model?
 
-Tokens are counted in the o200k encoding, which is close enough for every host's. Counted is what hosts put before a
-model: of each listed tool its name, description and schemas, as compact JSON, and the instructions. All of it comes
-from the code that serves.
+Tokens are counted in the o200k encoding, which is close enough to what any host uses. The count covers what a host
+shows a model: the name, description and schemas of each listed tool as compact JSON, and the instructions. All of it
+comes from the code that serves.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, note, print_json, print_table, say
+from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import (
     CommandGroup,
     add_json,
@@ -22,6 +22,8 @@ from mcp_server.cli.parser import (
     load_valid_configuration,
     settings_from_arguments,
 )
+from mcp_server.cli.usage import join_names
+from mcp_server.model.text import format_count
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -30,30 +32,30 @@ if TYPE_CHECKING:
 
 READ = ("name", "description", "inputSchema", "outputSchema")
 REVISION = "2025-11-25"
-SIGNS_PER_TOKEN = 4.4
-"""Of tool lists and instructions; other languages than English and denser JSON have fewer."""
+CHARS_PER_TOKEN = 4.4
+"""In tool lists and instructions; denser JSON and other languages than English have fewer."""
 
 
 EXAMPLES = """
-menugate menus                  every mode, with its number and when to enter it
-menugate menus swe              the tools of one mode, by name, number, title or trigger
-menugate menus --tokens         what each listing and each mode costs a model
-menugate menus data --json      for a program
+menugate menus                 every mode, and when a model should enter it
+menugate menus swe             the tools of one mode, by its name, number, title or trigger
+menugate menus --tokens        what each listing and each mode costs a model
+menugate menus data --json     for a program
 """
-ESTIMATE = "The token counts are an estimate by length; `pip install 'menugate[tokens]'` makes them exact."
+ESTIMATE = "The token counts are estimates; for exact ones, `pip install 'menugate[tokens]'`."
 NUMBERS = ("number", "tools", "tokens")
 FACES = {
     "masked": "the six meta-tools",
-    "carried": "and the two carriers",
-    "stable": "the same eight, whatever the mode",
+    "carried": "these and the two carriers",
+    "stable": "the same eight in every mode",
     "flat": "every tool at once",
 }
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("menus", "show the modes and their tools, and what they cost a model", EXAMPLES, run)
-    one.add_argument("mode", nargs="?", metavar="MODE", help="show the tools of this mode")
-    one.add_argument("--tokens", action="store_true", help="count what a model has to read (o200k)")
+    one = commands.add("menus", EXAMPLES, run)
+    one.add_argument("mode", nargs="?", metavar="MODE", help="show the tools of this mode only")
+    one.add_argument("--tokens", action="store_true", help="count the tokens a model has to read (o200k)")
     add_place(one)
     add_posture(one)
     add_json(one)
@@ -74,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_mode_by_wish(wish: str, menus: "Menus") -> "Mode":
-    """The mode that is meant, by the same router that `menu_enter` asks."""
+    """The mode that `menu_enter` would find for these words."""
     from mcp_server.model.text import quote_text
     from mcp_server.policy.router import Route, RouteChoice, route
 
@@ -85,10 +87,10 @@ def find_mode_by_wish(wish: str, menus: "Menus") -> "Mode":
             return mode
         case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)
-            raise CliError(f"{quote_text(wish)} does not name one mode; it may be one of these:\n{lines}", code=2)
+            raise CliError(f"{quote_text(wish)} names no single mode; you may mean one of these:\n{lines}", code=2)
         case _:
-            names = ", ".join(mode.name for mode in menus)
-            raise CliError(f"no mode answers to {quote_text(wish)}; there are {names}.", code=2)
+            names = join_names((mode.name for mode in menus), "and")
+            raise CliError(f"there is no mode {quote_text(wish)}; the modes are {names}.", code=2)
 
 
 def show_modes(found: "Configuration", spent: "MenuCosts | None", for_programs: bool) -> None:
@@ -118,15 +120,17 @@ def show_modes(found: "Configuration", spent: "MenuCosts | None", for_programs: 
 
 
 def show_root_costs(spent: "MenuCosts") -> None:
-    """What a model reads before it has done anything, and how much of the whole list that spares it."""
+    """What a model reads before it does anything, and how much of the full list that saves."""
     flat = max(spent.root.values())
-    say(f"\nAt ROOT a model reads, with {spent.instructions:,} tokens of instructions:")
+    say()
+    tokens = format_count(spent.instructions, "token")
+    say_prose(f"Before it enters a mode, a model reads this much, including {tokens} of instructions:")
     rows = [
         (str(face), f"{count:,}", f"{100 - count * 100 // flat} % less" if count < flat else "", FACES[face])
         for face, count in spent.root.items()
     ]
     print_table(rows, ("listing", "tokens", "than flat", ""), right=(1,))
-    say("A mode adds its own to the lists that change.")
+    say_prose("Entering a mode adds that mode's tokens to the masked and carried lists.")
 
 
 def to_json(spent: "MenuCosts") -> dict[str, Any]:
@@ -156,12 +160,13 @@ def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", f
         return
     from mcp_server.model.schema import format_brief_schema
 
-    say((f"{mode.title} ({mode.name})", "bold"), f", {len(tools)} tools")
-    say(mode.description)
+    say((f"{mode.title} ({mode.name})", "bold"), f", {format_count(len(tools), 'tool')}")
+    say_prose(mode.description)
     if mode.triggers:
-        say(f"Also entered by: {', '.join(mode.triggers)}.")
+        say_prose(f"Also entered by: {', '.join(mode.triggers)}.")
     if spent:
-        say(f"Adds {'' if spent.exact else 'about '}{spent.modes[mode.name]:,} tokens to the list.")
+        tokens = format_count(spent.modes[mode.name], "token")
+        say_prose(f"Adds {'' if spent.exact else 'about '}{tokens} to the list.")
     say()
     for tool in tools:
         code = withheld.get(tool.name)
@@ -170,7 +175,7 @@ def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", f
             f"({format_brief_schema(tool.arguments)})",
             (f"  hidden: {code}", "yellow") if code else "",
         )
-        say(f"    {tool.description.partition('. ')[0].rstrip('.')}.")
+        say_prose(f"{tool.description.partition('. ')[0].rstrip('.')}.", indent="    ")
 
 
 def tool_to_json(tool: "Tool", withheld: str | None) -> dict[str, Any]:
@@ -186,7 +191,7 @@ def tool_to_json(tool: "Tool", withheld: str | None) -> dict[str, Any]:
 
 
 def find_hidden_tools(found: "Configuration", mode: "Mode") -> dict[str, str]:
-    """The mode's tools that are not shown under this posture, and the code that says why."""
+    """The tools of the mode that this posture hides, and the code that says why."""
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.sessions import Session
     from mcp_server.policy.decision import decide
@@ -204,9 +209,9 @@ class TokenCounter:
 
 @cache
 def get_token_counter() -> TokenCounter:
-    """The real encoding where the extra `tokens` is installed, an estimate by length where it is not."""
+    """The real encoding if the extra `tokens` is installed, else an estimate by length."""
     try:
-        # The package's compiled part has no types. Its counts equal those of two other counters on some 350 texts.
+        # The compiled part has no types. Its counts matched those of two other tokenizers on 350 texts.
         encoding: Any = importlib.import_module("rs_bpe.bpe").openai.o200k_base()
     except ImportError:
         return TokenCounter(estimate_tokens, exact=False)
@@ -215,11 +220,11 @@ def get_token_counter() -> TokenCounter:
 
 def estimate_tokens(text: str) -> int:
     plain = sum(sign.isascii() for sign in text)
-    return round(plain / SIGNS_PER_TOKEN + (len(text) - plain) * 0.8)
+    return round(plain / CHARS_PER_TOKEN + (len(text) - plain) * 0.8)
 
 
 def count_tokens(value: Any) -> int:
-    """A text as it is; anything else as the compact JSON a host puts before a model."""
+    """Text as it is; anything else as the compact JSON that a host shows a model."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return get_token_counter().count(text)
 
@@ -229,9 +234,9 @@ class MenuCosts:
     exact: bool
     instructions: int
     root: Mapping["Listing", int]
-    """What a client at ROOT gets to read, under each listing, instructions included."""
+    """What a client reads at ROOT, under each listing, with the instructions."""
     modes: Mapping[str, int]
-    """What entering a mode adds to a list that changes with it."""
+    """What entering a mode adds to a list that changes with the mode."""
 
 
 def measure_costs(found: "Configuration") -> MenuCosts:

@@ -1,13 +1,31 @@
-"""What can be typed? The commands with their flags, each with examples."""
+"""How is a command line read? Only the module of the command that was typed is imported."""
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mcp_server import __version__
+from mcp_server.cli.commands import COMMANDS
 from mcp_server.cli.output import CliError
+from mcp_server.cli.usage import (
+    WordFormatter,
+    complain_about_usage,
+    describe_unknown_command,
+    describe_unknown_word,
+    describe_wrong_choice,
+    find_unknown_option,
+    get_help_width,
+    get_subcommands,
+    join_names,
+    render_examples,
+    render_heading,
+    render_overview,
+    render_usage,
+    reword_argparse,
+    wrap_text,
+)
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
@@ -15,91 +33,107 @@ if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
-MODULES = {
-    "serve": ("serve",),
-    "menus": ("menus",),
-    "check": ("check",),
-    "rules": ("rules",),
-    "trust": ("trust", "untrust"),
-    "explain": ("explain",),
-    "call": ("call",),
-    "status": ("status",),
-    "messages": ("messages",),
-    "posture": ("mode", "control", "profile", "model", "ai-mode", "reasoning", "autonomous"),
-    "steer": ("steer",),
-    "doctor": ("doctor",),
-    "todos": ("todos",),
-    "memory": ("memory",),
-    "index": ("index",),
-    "approvals": ("approvals", "approve", "deny"),
-    "pauses": ("pause", "next", "stop"),
-    "reports": ("report",),
-    "audit": ("audit",),
-    "summaries": ("summary",),
-    "completion": ("completion",),
-}
-"""Where each command is, in the order in which `--help` shows them: each a module beside this one."""
-EXAMPLES = """
-menugate serve                                serve this folder to a host over stdio
-menugate serve --http 127.0.0.1:7391          the same over HTTP, with a token
-menugate menus --tokens                       what there is, and what it costs a model
-menugate explain fs_delete '{"path": "x"}'    may it run, and which rule says so
-menugate approvals                            which calls wait for your yes
-menugate pause                                let the runs here wait; `menugate next` lets them go on
-menugate audit tail                           what happened
-"""
-
 
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """For what is typed, or for everything: a server neither waits for the other commands nor keeps them in memory."""
-    top = MixedParser(
-        prog="menugate",
-        description="An MCP server that shows a model one menu at a time and keeps every call behind one gate.",
-        epilog=format_examples(EXAMPLES),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=f"menugate {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=MixedParser)
-    meant = [module for module, names in MODULES.items() if typed and typed[0] in names]
-    for module in meant or MODULES:
+    """The parser of the command typed first, or of all commands: a server must not keep the others in memory."""
+    top = TopParser(prog="menugate", formatter_class=WordFormatter)
+    top.add_argument("--version", action=ShowVersion, nargs=0, help="show the version, and where it is installed")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=MixedParser)
+    wanted = dict.fromkeys(entry.module for name, entry in COMMANDS.items() if not typed or name == typed[0])
+    for module in wanted:
         import_module(f"mcp_server.cli.{module}").add(CommandGroup(commands.add_parser))
     return top
 
 
+class ShowVersion(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from mcp_server.cli.version import show_version
+
+        show_version()
+        parser.exit()
+
+
 class MixedParser(argparse.ArgumentParser):
-    """Takes a command's own words before, between and after its flags.
+    """Takes a command's own words before, between and after its options, and says in plain words what is wrong.
 
     The plain parser takes an optional word at once or never: `explain Read --mode swe JSON` would not be understood.
     """
 
     _mixing = False
+    _typed: Sequence[str] = ()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
-        if self._mixing or self._subparsers or self._mutually_exclusive_groups:
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, add_help=False, **settings)
+        self._positionals.title = "arguments"
+        self.add_argument("-h", "--help", action="help", help="show this help")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
+        parsed, more = self.parse_known_args(args, namespace)
+        if more:
+            command: argparse.ArgumentParser = getattr(parsed, "command", self)
+            command.error(describe_unknown_word(command, more[0]))
+        return parsed
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # likewise
+        if self._mixing or self._subparsers:
             return super().parse_known_args(args, namespace)
-        self._mixing = True
+        self._mixing, self._typed = True, tuple(args or ())
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._mixing = False
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """A slip of the pen is told apart from a list of thirty words."""
-        try:
-            super()._check_value(action, value)
-        except argparse.ArgumentError as wrong:
-            from mcp_server.model.text import find_nearest_name
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(None, describe_wrong_choice(action, value))
 
-            if near := find_nearest_name(str(value), map(str, action.choices or ())):
-                raise argparse.ArgumentError(action, f"{wrong.message}; did you mean '{near}'?") from None
-            raise
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError:
+            if not action.option_strings:
+                raise
+            name = f": {action.metavar}" if isinstance(action.metavar, str) else ""
+            raise argparse.ArgumentError(None, f"{action.option_strings[-1]} needs a value{name}.") from None
+
+    def format_help(self) -> str:
+        """The purpose, the usage, arguments and options, and examples."""
+        width = get_help_width()
+        formatter = self._get_formatter()
+        for group in self._action_groups:
+            formatter.start_section(group.title)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        examples = render_examples(self.epilog or "", width)
+        usage = wrap_text(f"    {render_usage(self)}", width).removeprefix("    ")
+        parts = [wrap_text(self.description or "", width), usage, formatter.format_help().strip("\n")]
+        return "\n\n".join([*parts, f"{render_heading('examples:')}\n{examples}"]) + "\n"
 
     def error(self, message: str) -> NoReturn:
-        super().error(f"{message}\n`{self.prog} --help` shows what can be typed, with examples.")
+        name = message.partition("are required: ")[2].partition(", ")[0]
+        if unknown := find_unknown_option(self, self._typed) if name else None:
+            message = describe_unknown_word(self, unknown)
+        elif name and (below := get_subcommands(self)):
+            message = f"say what `{self.prog}` should do: {join_names(below)}."
+        complain_about_usage(reword_argparse(message), self)
+        sys.exit(2)
 
 
-def format_examples(examples: str) -> str:
-    return "examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines())
+class TopParser(MixedParser):
+    """`menugate` itself: its help is the overview of all commands, which imports none of them."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        first = args[0] if args else ""
+        if not first or (first not in COMMANDS and first not in self._option_string_actions):
+            from mcp_server.cli.topics import TOPICS
+
+            self.error(describe_unknown_command(first, tuple(TOPICS)) if first else "say what to do.")
+        return super().parse_known_args(args, namespace)
+
+    def format_help(self) -> str:
+        from mcp_server.cli.topics import TOPICS
+
+        return render_overview(TOPICS)
 
 
 class CommandGroup:
@@ -109,41 +143,48 @@ class CommandGroup:
         self._add_parser = add_parser
 
     def add(
-        self, name: str, purpose: str, examples: str, run: Callable[[argparse.Namespace], int] | None
+        self, name: str, examples: str, run: Callable[[argparse.Namespace], int] | None, purpose: str = ""
     ) -> argparse.ArgumentParser:
-        """`run` is None where what stands below the command runs."""
+        """`purpose` is for the commands below a command; the others have theirs in the table. `run` is None for a
+        command whose own commands run."""
+        purpose = purpose or COMMANDS[name].purpose
         one = self._add_parser(
             name,
             help=purpose,
-            description=purpose[0].upper() + purpose[1:] + ".",
-            epilog=format_examples(examples),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=f"{purpose[0].upper()}{purpose[1:]}.",
+            epilog=examples,
+            formatter_class=WordFormatter,
         )
+        one.set_defaults(command=one)
         if run is not None:
             one.set_defaults(run=run)
         return one
 
 
+def add_actions(one: argparse.ArgumentParser) -> CommandGroup:
+    """The commands below a command, such as `audit tail`."""
+    below = one.add_subparsers(title="actions", metavar="ACTION", required=True, parser_class=MixedParser)
+    return CommandGroup(below.add_parser)
+
+
 def add_place(one: argparse.ArgumentParser) -> None:
-    """The flags that say which workspace is meant, and under which configuration."""
-    one.add_argument("--workspace", metavar="DIR", help="the folder the tools work in (default: this one)")
-    one.add_argument("--config", metavar="FILE", help="the operator's menugate.yaml")
+    """The options that say which workspace is meant, and under which configuration."""
+    one.add_argument("--workspace", metavar="DIR", help="the folder that tools work in (default: this one)")
+    one.add_argument("--config", metavar="FILE", help="the operator's menugate.yaml (default: the one in ~/.config)")
 
 
 def add_posture(one: argparse.ArgumentParser) -> None:
-    profiles, names = tuple(map(str, Profile)), "restricted, normal, trusted or unrestricted"
-    one.add_argument("--profile", metavar="NAME", choices=profiles, help=f"what may run without asking: {names}")
-    one.add_argument(
-        "--max-profile", metavar="NAME", choices=profiles, help="the profile that nobody can go beyond here"
-    )
+    profiles = tuple(map(str, Profile))
+    one.add_argument("--profile", metavar="NAME", choices=profiles, help="what may run without asking you")
+    one.add_argument("--max-profile", metavar="NAME", choices=profiles, help="the highest profile allowed here")
 
 
-def add_json(one: argparse.ArgumentParser, what: str = "JSON on stdout, and nothing else there") -> None:
+def add_json(one: argparse.ArgumentParser, what: str = "print JSON on stdout, and nothing else") -> None:
     one.add_argument("--json", action="store_true", help=what)
 
 
 def settings_from_arguments(arguments: argparse.Namespace) -> "Settings":
-    """Where and under which limits, from the flags above. No endpoint is pinned on the command line."""
+    """Where and under which limits, from the options above. `--mode` is about one call here, not about an endpoint."""
     from dataclasses import replace
 
     from mcp_server.settings import SettingsError, read_settings
@@ -161,8 +202,8 @@ def load_valid_configuration(
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
 ) -> "Configuration":
-    """What holds, or the faults as `menugate check` shows them; `unheard` leaves out the workspace's own word, and
-    `texts` stand for files as they were."""
+    """The configuration in force, or its faults as `menugate check` shows them. `unheard` leaves out the workspace's
+    own file, and `texts` replace files on disk with what they held before."""
     from mcp_server.config.faults import ConfigFaults
     from mcp_server.config.load import BuildError, load_configuration
 
@@ -176,20 +217,20 @@ def load_valid_configuration(
 
 
 def make_start_error(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> CliError:
-    """Why there is no house; faults in files are said as `menugate check` says them."""
+    """Why nothing could start; faults in files are shown as `menugate check` shows them."""
     load_valid_configuration(arguments, settings)
     return CliError(str(why))
 
 
 def format_faults(faults: "Sequence[ConfigFault]", settings: "Settings") -> str:
-    """Every fault on a line of its own, with where it stands; above them, what that means for what runs."""
+    """Every fault on a line of its own, with its place; above them, what they mean for what runs."""
+    from mcp_server.model.text import format_count
     from mcp_server.state.servers import load_servers
 
-    one = len(faults) == 1
-    count, put = "1 fault" if one else f"{len(faults)} faults", f"until {'it is' if one else 'they are'} put right"
-    going = [str(server.pid) for server in load_servers(settings.state)]
-    head = f"{count}; nothing runs {put}:"
-    if going:
-        whose = f"process {going[0]} goes" if len(going) == 1 else f"processes {', '.join(going)} go"
-        head = f"{count}; nothing starts {put}, and {whose} on under the last valid rules:"
+    count, them = format_count(len(faults), "fault"), "it" if len(faults) == 1 else "them"
+    running = [str(server.pid) for server in load_servers(settings.state)]
+    head = f"{count}; nothing runs until you fix {them}:"
+    if running:
+        whose = f"process {running[0]} keeps" if len(running) == 1 else f"processes {', '.join(running)} keep"
+        head = f"{count}; nothing starts until you fix {them}, and {whose} using the last valid rules:"
     return "\n".join([head, *map(str, faults)])

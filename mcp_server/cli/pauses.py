@@ -1,4 +1,4 @@
-"""`menugate pause`, `next` and `stop`: shall the runs of this workspace wait, go on, or be cleared away?"""
+"""`menugate pause`, `next` and `stop`: pause, resume or end the runs of this workspace."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, format_one_line, say
+from mcp_server.cli.ledger import parse_whole_number
+from mcp_server.cli.output import CliError, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_place, settings_from_arguments
 from mcp_server.cli.servers import load_judgement_for_choice
 from mcp_server.cli.target import (
@@ -17,6 +18,8 @@ from mcp_server.cli.target import (
     refuse_programs,
     write_to_state,
 )
+from mcp_server.model.text import format_count
+from mcp_server.views.text import format_one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,37 +32,45 @@ if TYPE_CHECKING:
     from mcp_server.state.running_calls import RunningWork
 
 PAUSE = """
-menugate pause                              every run of yours waits; it keeps its state
-menugate pause --reason "back at two"       and whoever calls is told why
-menugate pause --session SESSION            one alone; `menugate summary` names it
+menugate pause                           pause all your runs; they keep their state
+menugate pause --reason "back at two"    and tell their models why
+menugate pause --session SESSION         pause one session; `menugate summary` names it
 """
 NEXT = """
-menugate next                               go on; in `assisted`, for one unit
-menugate next 5                             in `assisted`, for five units
+menugate next      resume; in `assisted`, for one unit of work
+menugate next 5    in `assisted`, for five units
 """
 STOP = """
-menugate stop                               end everybody's runs and all they started, forget what they came to, wait
-menugate stop --session SESSION             one alone
-menugate stop --principal NAME              those of one principal
+menugate stop                      end all runs and everything they started, and clear their state
+menugate stop --session SESSION    only this session
+menugate stop --principal NAME     only the runs of this principal
 """
 UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed")
-"""What is said where nothing can be written, and does not hold of `stop`."""
-MOST_UNITS = 1000
-LONGEST_REASON = 200
+"""Parts of the messages about a state that cannot be written, which are wrong for `stop`."""
+MAX_UNITS = 1000
+MAX_REASON_CHARS = 200
+REASON_HELP = "why, for the models whose calls are refused"
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("pause", "let runs wait, with all they have come to", PAUSE, run_pause)
-    one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
+    one = commands.add("pause", PAUSE, run_pause)
+    one.add_argument("--reason", metavar="TEXT", default="", help=REASON_HELP)
     add_target_flags(one)
     add_place(one)
-    one = commands.add("next", "let runs go on that wait; in `assisted`, for one unit", NEXT, run_next)
-    one.add_argument("units", nargs="?", type=int, default=1, metavar="UNITS", help="how many units, in `assisted`")
-    add_target_flags(one, "yours, and all that `stop` ended")
+    one = commands.add("next", NEXT, run_next)
+    one.add_argument(
+        "units",
+        nargs="?",
+        type=parse_whole_number,
+        default=1,
+        metavar="UNITS",
+        help="how many units of work, in `assisted` (default: 1)",
+    )
+    add_target_flags(one, "yours, and everyone's after `stop`")
     add_place(one)
-    one = commands.add("stop", "end runs and clear what they have come to", STOP, run_stop)
-    one.add_argument("--reason", metavar="TEXT", default="", help="what whoever calls is told")
-    add_target_flags(one, "everybody's")
+    one = commands.add("stop", STOP, run_stop)
+    one.add_argument("--reason", metavar="TEXT", default="", help=REASON_HELP)
+    add_target_flags(one, "everyone's")
     add_place(one)
 
 
@@ -74,31 +85,34 @@ def run_pause(arguments: argparse.Namespace) -> int:
     pausing = partial(runs.pause_session, principal=principal, session=session or "", hold=hold)
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     held, heard = give_order_and_wait(settings, lambda tx: (pausing(tx), stops.give_order(tx, order)))
-    say(f"{describe_runs(session)} wait: {format_one_line(held.reason)}. `menugate next` lets them go on.")
+    say_prose(
+        f"Paused {describe_runs(session)}; models are told: {format_one_line(held.reason)}. `menugate next` resumes."
+    )
     beside = tuple(words for _, words in find_running_work(find_other_states(settings)))
-    return show_answers(replace(heard, running=(*heard.running, *beside)), "Still running; `menugate stop` ends it")
+    return show_answers(replace(heard, running=(*heard.running, *beside)), "Still running; `menugate stop` ends these")
 
 
 def run_next(arguments: argparse.Namespace) -> int:
     from mcp_server.state import runs
 
-    if not 1 <= arguments.units <= MOST_UNITS:
-        raise CliError(f"the number of units is from 1 to {MOST_UNITS}, not {arguments.units}.", code=2)
+    if not 1 <= arguments.units <= MAX_UNITS:
+        raise CliError(f"the number of units is from 1 to {MAX_UNITS}, not {arguments.units}.", code=2)
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
 
     def resume_sessions(tx: "Transaction") -> "list[Hold]":
         lifted = runs.resume_session(tx, principal, session, arguments.units)
         if is_for_everybody(arguments):
-            # What `stop` stopped goes on with everybody it stopped; a pause of somebody else's stays theirs.
+            # Resume everyone that `stop` stopped; a pause that somebody else asked for stays.
             others = {key[0] for key, hold in runs.load_holds(tx).items() if hold.stopped}
             lifted += [hold for other in sorted(others) for hold in runs.resume_session(tx, other, None)]
         return lifted
 
     lifted = write_to_state(settings, resume_sessions)
     waited = format_one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
-    say(
-        f"{describe_runs(session)} go on." + (f" They waited because: {waited}." if waited else " Nothing was waiting.")
+    say_prose(
+        f"Resumed {describe_runs(session)}. "
+        + (f"They were paused because {waited}." if waited else "Nothing was paused.")
     )
     return 0
 
@@ -127,25 +141,31 @@ def run_stop(arguments: argparse.Namespace) -> int:
         moved, heard = give_order_and_wait(settings, lambda tx: (stop_sessions(tx), stops.give_order(tx, order)))
     except NoStateYet as wrong:
         if not is_for_everybody(arguments):
-            raise CliError(f"{wrong} `menugate stop` alone ends everything that runs, on record or not.") from None
+            raise CliError(f"{wrong} Plain `menugate stop` ends everything that runs, on record or not.") from None
         return end_unwritten(settings, str(wrong))
     if heard.unwritten and heard.silent and is_for_everybody(arguments):
         return end_unwritten(settings, f"{heard.unwritten.message} {heard.unwritten.way_out}")
-    count = len({kept.session.id for kept in moved})
-    cleared = f"{count} with a memory that is cleared"
-    say(f"{describe_runs(session)} are stopped, {cleared}. `menugate next` lets new ones begin.")
+    say_stopped(session, len({kept.session.id for kept in moved}))
     did, silent, names = end_by_signal(find_other_states(settings) if is_for_everybody(arguments) else ())
     if not (heard.ended or heard.running or heard.silent or did or silent):
-        say("Nothing of them was running.")
-    code = show_answers(replace(heard, ended=(*heard.ended, *names)), "Told to end, and still running")
+        say("Nothing was running.")
+    code = show_answers(replace(heard, ended=(*heard.ended, *names)), "Told to end, but still running")
     if did:
-        say(f"These servers have other keys; told by a signal, they ended everything they ran: {format_pids(did)}.")
-        say("They refuse new calls until you type `menugate next` with the MENUGATE_STATE_HOME they were started with.")
+        servers = format_count(len(did), "server with other keys", "servers with other keys")
+        say_prose(f"Stopped {servers} by a signal: {format_pids(did)}.")
+        say_prose(
+            "To resume there, type `menugate next` with the MENUGATE_STATE_HOME that the server was started with."
+        )
     return 1 if report_silent_servers(silent) else code
 
 
+def say_stopped(session: str | None, cleared: int) -> None:
+    memory = f"; cleared the state of {format_count(cleared, 'session')}" if cleared else ""
+    say_prose(f"Stopped {describe_runs(session)}{memory}. `menugate next` lets new runs start.")
+
+
 def end_unwritten(settings: "Settings", why: str) -> int:
-    """What runs is ended, on record or not: by a signal to each server."""
+    """End what runs by a signal to each server, although it cannot be recorded."""
     from mcp_server.calls.stops import StopAnswers
     from mcp_server.state.account import STOPS
 
@@ -153,18 +173,18 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     did, silent, names = end_by_signal(settings.all_state_folders)
     for words in (*UNTRUE, STOPS):
         why = why.replace(words, "")
-    say(f"It could not be put on record: {why}")
+    say_prose(f"The stop could not be recorded: {why}")
     show_answers(StopAnswers(ended=tuple(names)), "")
     if did:
-        say(f"Told by a signal, these servers ended everything they ran: {format_pids(did)}.")
-        say("They refuse new calls until it is on record; once that is put right, `menugate next` lets new ones begin.")
+        say_prose(f"Stopped {format_count(len(did), 'server')} by a signal: {format_pids(did)}.")
+        say_prose("New calls are refused until the stop is recorded. Fix the cause, then type `menugate next`.")
     if not (report_silent_servers(silent) or did):
-        say("No server runs here.")
+        say("No server is running here.")
     return 1
 
 
 def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
-    """This account's servers that ended what they ran, those that did not answer, and what it was that ended."""
+    """The servers of this account that ended what they ran, those that did not answer, and what ended."""
     from mcp_server.calls.stops import PATIENCE
     from mcp_server.state.servers import stop_servers_by_signal
 
@@ -174,12 +194,12 @@ def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[
 
 
 def find_other_states(settings: "Settings") -> "list[Path]":
-    """Where servers of this account are that have other keys: no order reaches them, and a signal does."""
+    """State folders of servers with other keys of this account: no order reaches them, but a signal does."""
     return [one for one in settings.all_state_folders if one != settings.state]
 
 
 def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":
-    """What runs there, in words."""
+    """What is running there, in words."""
     from mcp_server.cli.status import describe_work
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.views.status import work_to_json
@@ -193,17 +213,17 @@ def format_pids(pids: list[int]) -> str:
 
 def report_silent_servers(pids: "Iterable[object]") -> bool:
     for pid in (found := list(pids)):
-        say(f"The server with process id {pid} did not answer; what it runs may go on. `kill -9 {pid}` ends all of it.")
+        say_prose(f"The server with process id {pid} did not answer and may still be running. `kill -9 {pid}` ends it.")
     return bool(found)
 
 
 def is_for_everybody(arguments: argparse.Namespace) -> bool:
-    """Typed without a name, `stop` is about everything that runs here, whoever started it."""
+    """Without a name, `stop` ends everything that runs here, whoever started it."""
     return arguments.principal is None and arguments.session is None
 
 
 def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
-    """Who may connect with a token. Beside a file with faults `stop` works without it."""
+    """Who may connect with a token; nobody if the files have faults, because `stop` must work all the same."""
     try:
         found = load_judgement_for_choice(arguments, settings).law
     except CliError:
@@ -212,8 +232,8 @@ def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -
 
 
 def show_answers(heard: "StopAnswers", running: str) -> int:
-    """What was ended and what runs, one to a line; 1 where a server did not answer."""
-    of_others = "Still running for others; `--principal NAME` names whose runs are meant"
+    """What ended and what still runs, one per line; 1 if a server did not answer."""
+    of_others = "Still running for others; choose them with `--principal NAME`"
     for what, names in (("Ended", heard.ended), (running, heard.running), (of_others, heard.of_others)):
         if names:
             say(f"{what}:")
@@ -223,9 +243,9 @@ def show_answers(heard: "StopAnswers", running: str) -> int:
 
 
 def describe_runs(session: str | None) -> str:
-    return "The runs" if session is None else f"The runs of session {session}"
+    return "the runs" if session is None else f"the runs of session {session}"
 
 
 def format_reason(arguments: argparse.Namespace, otherwise: str) -> str:
-    said = " ".join(arguments.reason.split())[:LONGEST_REASON].rstrip(".")
+    said = " ".join(arguments.reason.split())[:MAX_REASON_CHARS].rstrip(".")
     return f"{otherwise}: {said}" if said else otherwise

@@ -1,4 +1,4 @@
-"""`menugate mode`, `control`, `profile`, `model`, `ai-mode`, `reasoning`, `autonomous`: the person chooses."""
+"""`menugate mode`, `control`, `profile`, `model`, `ai-mode`, `reasoning`, `autonomous`: show or set the posture."""
 
 import argparse
 from collections.abc import Mapping
@@ -9,15 +9,16 @@ from mcp_server.cli.output import CliError, note, print_json, say
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import ServerJudgement, load_judgement_for_choice
 from mcp_server.model.posture import AXES, ChangeScope, PostureChange, format_value, list_axis_words
+from mcp_server.model.text import format_count
 from mcp_server.views.posture import (
     PostureView,
     build_posture_view,
+    describe_other_account,
     find_principal,
     find_session,
     list_running_servers,
     open_state_reader,
     posture_to_json,
-    warn_of_other_account,
 )
 
 if TYPE_CHECKING:
@@ -33,38 +34,34 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
     "ai_mode": ("--ai-mode",),
     "reasoning": ("--reasoning",),
 }
-NOUNS: Mapping[str, tuple[str, str, str]] = {
+NOUNS: Mapping[str, tuple[str, str]] = {
     "mode": (
         "work_mode",
-        "choose the kind of work, or show it",
         """
-menugate mode                                                   what holds, and who says so
-menugate mode plan                                              from now on only read and plan
-menugate mode repair --autonomous --permission-profile normal   several axes in one step
-menugate mode review --scope after-current-unit                 once what runs now is done
+menugate mode                                                   the work mode, and who set it
+menugate mode plan                                              only read and plan from now on
+menugate mode repair --autonomous --permission-profile normal   set several axes at once
+menugate mode review --scope after-current-unit                 when the current unit of work is done
 """,
     ),
     "control": (
         "run_control",
-        "choose who advances the run, or show it",
         """
-menugate control manual                            ask before every effect
-menugate control assisted --scope next-milestone   from the next run on, pause after every unit
+menugate control manual                            ask me before every change
+menugate control assisted --scope next-milestone   from the next run on, pause after every unit of work
 """,
     ),
     "profile": (
         "profile",
-        "choose what may run without asking, or show it",
         """
-menugate profile                                 what holds, and the ceiling
-menugate profile trusted                         commits and any command run unasked, commands shut in
-menugate profile trusted --scope for-next-unit   for one unit of work; then back by itself
-menugate profile restricted --for alice          for somebody who comes in with a token
+menugate profile                                 the profile, and who set it
+menugate profile trusted                         commits and any command run unasked, in the sandbox
+menugate profile trusted --scope for-next-unit   for one unit of work, then back again
+menugate profile restricted --for alice          for somebody who connects with a token
 """,
     ),
     "model": (
         "model_mode",
-        "choose how much thought is spent, or show it",
         """
 menugate model deep                           slower and more thorough
 menugate model fast --scope next-milestone    from the next run on
@@ -72,35 +69,33 @@ menugate model fast --scope next-milestone    from the next run on
     ),
     "ai-mode": (
         "ai_mode",
-        "choose whether the agent acts or only talks, or show it",
         """
-menugate ai-mode chat     nothing is changed, whatever the profile
-menugate ai-mode agent    it acts
+menugate ai-mode chat     talk only; change nothing, whatever the profile
+menugate ai-mode agent    act
 """,
     ),
     "reasoning": (
         "reasoning",
-        "switch the stages of reasoning on or off, or show it",
         """
-menugate reasoning on     a run opens with a plan, and thinks between its steps
-menugate reasoning off    no ceremony
+menugate reasoning on     runs start with a plan, and think between steps
+menugate reasoning off    runs act at once
 """,
     ),
 }
 AUTONOMOUS = """
-menugate autonomous                                the run goes on until it is done, blocked or out of budget
+menugate autonomous                                runs continue until done, blocked or out of budget
 menugate autonomous --permission-profile normal    and under this profile
 """
 
 
 def add(commands: CommandGroup) -> None:
-    for noun, (axis, purpose, examples) in NOUNS.items():
-        one = commands.add(noun, purpose, examples, run)
+    for noun, (axis, examples) in NOUNS.items():
+        one = commands.add(noun, examples, run)
         words = tuple(map(str, list_axis_words(AXES[axis])))
-        one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help=", ".join(words))
+        one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="what to set it to")
         one.set_defaults(axis=axis)
         add_change_flags(one, axis)
-    one = commands.add("autonomous", "let the run go on by itself: `control autonomous`", AUTONOMOUS, run)
+    one = commands.add("autonomous", AUTONOMOUS, run)
     one.set_defaults(axis="run_control", value="autonomous")
     add_change_flags(one, "run_control")
 
@@ -109,20 +104,18 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
     for other, flags in FLAGS.items():
         if other != axis:
             words = tuple(map(str, list_axis_words(AXES[other])))
-            name, values = other.replace("_", " "), ", ".join(words)
-            one.add_argument(
-                *flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"and the {name}: {values}"
-            )
+            name = other.replace("_", " ")
+            one.add_argument(*flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"set the {name}, too")
     if axis != "run_control":
-        one.add_argument("--autonomous", action="store_true", help="and run control `autonomous`")
+        one.add_argument("--autonomous", action="store_true", help="set run control to `autonomous`, too")
     scopes = tuple(map(str, ChangeScope))
-    one.add_argument("--scope", choices=scopes, metavar="WHEN", help=f"from when on: {', '.join(scopes)}")
+    one.add_argument("--scope", choices=scopes, metavar="WHEN", help="when it takes effect")
     add_principal_flags(one)
 
 
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--session", metavar="ID", default="", help="count the units of this session alone")
-    one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="for somebody else than you, by the token's name")
+    one.add_argument("--session", metavar="ID", default="", help="for --scope: the units of this session only")
+    one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="for somebody else, by the name of their token")
     one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
     add_place(one)
     add_json(one)
@@ -133,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
     axes = parse_axes(arguments)
     if not axes:
         if arguments.scope:
-            raise CliError("say what is to change, such as `menugate mode plan --scope after-current-unit`.", code=2)
+            raise CliError("say what to set, for example `menugate mode plan --scope after-current-unit`.", code=2)
         return show_axis(arguments, judged)
     return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.law)
 
@@ -187,8 +180,8 @@ def change_posture(
     )
 
     async def request_change() -> "PostureChoice | Problem":
-        async with open_posture_changes(found, settings) as doors:
-            answer = await doors.request_change(whose, change)
+        async with open_posture_changes(found, settings) as changes:
+            answer = await changes.request_change(whose, change)
             assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
             return answer
 
@@ -202,7 +195,8 @@ def change_posture(
         stands = build_posture_view(settings, found, state, False, whose)
         servers = list_running_servers(state) if state else []
     show_change(arguments, change, stands, servers)
-    warn_of_other_account(settings)
+    if other := describe_other_account(settings):
+        note(other)
     set_terminal_title(stands.posture, settings.workspace.name)
     return 0
 
@@ -220,13 +214,13 @@ def show_change(
         return
     say(
         f"{describe_axis_values(change.axes)}: ",
-        "in force" if waiting is None else f"comes into force {describe_change_timing(waiting)}",
+        "in force" if waiting is None else f"takes effect {describe_change_timing(waiting)}",
     )
     show_badge(stands.posture)
     show_pending_changes(stands)
     wished = format_value(change.axes.get("profile"))
     if waiting is None and "profile" in change.axes and wished != stands.posture.profile:
-        note(f"A ceiling keeps the profile at {stands.posture.profile}.")
+        note(f"The ceiling keeps the profile at {stands.posture.profile}.")
     if servers:
-        count = len(servers)
-        note(f"{count} running server{'s follow' if count > 1 else ' follows'} within half a second.")
+        follow = "follows" if len(servers) == 1 else "follow"
+        note(f"{format_count(len(servers), 'running server')} {follow} within half a second.")

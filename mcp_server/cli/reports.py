@@ -1,20 +1,21 @@
-"""`menugate report`: what was found when a run was over?"""
+"""`menugate report`: what was found when a run ended?"""
 
 import argparse
 
-from mcp_server.cli.output import CliError, format_time, print_json, say
+from mcp_server.cli.output import CliError, print_json, say
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.views.posture import open_state_reader
+from mcp_server.views.text import format_time
 
 EXAMPLES = """
-menugate report                             about the run that ended last
-menugate report RUN                         about that one; `menugate summary --list` names them
-menugate report --json                      for a program
+menugate report           the run that ended last
+menugate report RUN       this run; `menugate summary --list` lists them
+menugate report --json    for a program
 """
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("report", "show what was found when a run was over", EXAMPLES, run)
+    one = commands.add("report", EXAMPLES, run)
     one.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the one that ended last)")
     add_place(one)
     add_json(one)

@@ -1,20 +1,21 @@
-"""`menugate rules`: which rules hold here, and do they say what they are meant to say?"""
+"""`menugate rules`: which rules are in force here, and do they do what they should?"""
 
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import print_json, print_table, say
+from mcp_server.cli.output import print_json, print_table, say, say_prose
 from mcp_server.cli.parser import (
     CommandGroup,
-    MixedParser,
+    add_actions,
     add_json,
     add_place,
     load_valid_configuration,
     settings_from_arguments,
 )
 from mcp_server.cli.servers import add_server, load_judgement, note_servers
+from mcp_server.model.text import format_count
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -22,37 +23,34 @@ if TYPE_CHECKING:
     from mcp_server.model.tools import Arguments, Tool
 
 EXAMPLES = """
-menugate rules list                 every rule that holds here, with its place
-menugate rules test                 run every match and not_match example, and say which rule decides each
-menugate rules test --config new.yaml    before that file is put into use
+menugate rules list                      every rule in force, and where it is written
+menugate rules test                      try every example, and show which rule decides it
+menugate rules test --config new.yaml    a configuration, before you use it
 """
 LIST = """
-menugate rules list           the operator's rules and the workspace's, and which of those are set aside
+menugate rules list           the operator's rules, and the workspace's with those that do not count yet
 menugate rules list --json    for a program
 """
 TEST = """
-menugate rules test           each example, the rule it belongs to, and the rule that decides such a call
-menugate rules test --json    for a program; exits 1 where an example does not do what it says
+menugate rules test           each example, its rule, and the rule that decides such a call
+menugate rules test --json    for a program; exits 1 if an example fails
 """
 COLOURS = {"block": "red", "deny": "red", "ask": "yellow", "allow": "green"}
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("rules", "list the rules that hold here, and try them on their examples", EXAMPLES, None)
-    deeds = CommandGroup(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
-    )
-    listing = deeds.add("list", "show every rule with its place, and whose it is", LIST, run_list)
-    test = deeds.add("test", "try every rule on its examples, and say which rule decides each", TEST, run_test)
-    for deed in (listing, test):
-        add_place(deed)
-        add_json(deed)
+    actions = add_actions(commands.add("rules", EXAMPLES, None))
+    listing = actions.add("list", LIST, run_list, "list every rule, who wrote it and where")
+    test = actions.add("test", TEST, run_test, "try every rule on its examples, and show which rule decides each")
+    for action in (listing, test):
+        add_place(action)
+        add_json(action)
     add_server(listing)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRule:
-    """A rule as it was written, and whether it counts."""
+    """A rule as written, and whether it counts."""
 
     text: "RuleText"
     whose: str
@@ -74,14 +72,15 @@ def run_list(arguments: argparse.Namespace) -> int:
         return 0
     note_servers(judged)
     if not rules:
-        say("There are no rules; docs/rules.md shows how they are written.")
+        say("No rules; docs/rules.md shows how to write them.")
         return 0
     rows = [
         (str(one.text.kind), one.text.text, one.whose if one.counts else "set aside", one.text.source) for one in rules
     ]
     print_table(rows, head=("list", "rule", "whose", "written in"), paint=COLOURS)
     if any(not one.counts for one in rules):
-        say("\nWhat is set aside counts once you trust this folder: menugate trust --show")
+        say()
+        say_prose("Rules that are set aside count once you trust this folder; see `menugate trust --show`.")
     return 0
 
 
@@ -96,7 +95,7 @@ class TriedExample:
     rule: "RuleText"
     example: "str | Arguments"
     tool: str | None
-    """None where the example names a tool, and no call."""
+    """None if the example names only a tool."""
     expected: bool
     matches: bool
     decided_by: "Rule | None"
@@ -133,7 +132,7 @@ def try_examples(text: "RuleText", found: "Configuration") -> Iterator[TriedExam
 def try_example(
     text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, found: "Configuration"
 ) -> TriedExample:
-    """The tools that the rule speaks about are tried in turn; the first for which it does what is expected counts."""
+    """Try the tools that the rule names in turn; the first for which it does what is expected counts."""
     named = [tool for name, tool in found.policy.tools.items() if rule.names(name)]
     if rule.applies is None and isinstance(example, str):
         spoken = found.policy.tools.get(example)
@@ -158,14 +157,14 @@ def try_example(
 
 
 def build_example_call(tool: "Tool", example: "str | Arguments") -> "Arguments":
-    """The call that an example stands for: in short it is the value of the tool's subject."""
+    """The call that an example stands for; a plain text is the value of the tool's subject."""
     if not isinstance(example, str):
         return example
     return {tool.subject[0]: example} if tool.subject else {}
 
 
 def find_deciding_rule(tool: "Tool", call: "Arguments | None", found: "Configuration") -> "Rule | None":
-    """The strongest rule that speaks about the call, among all that count; None where none does."""
+    """The strongest rule about the call, among those that count; None if there is none."""
     from mcp_server.model.policy import RuleKind
 
     for kind in RuleKind:
@@ -181,11 +180,13 @@ def show_tried_examples(tried: list[TriedExample], rules: int) -> None:
         sign = ("holds", "green") if one.holds else ("fails", "red")
         word = "matches" if one.matches else "does not match"
         by = one.decided_by
-        decides = f"{by.kind}: {by.text}  ({by.source})" if by else "no rule speaks about it"
+        decides = f"{by.kind}: {by.text}  ({by.source})" if by else "no rule"
         say(sign, f"  {one.rule.kind} {one.rule.text}  {word}  {format_example(one)}")
         say((f"       decided by {decides}", "dim"))
     without = rules - len({(one.rule.kind, one.rule.text, one.rule.source) for one in tried})
-    say(f"{len(tried)} examples of {rules} rules: {len(failed) or 'none'} failed; {without} rules have no example.")
+    counted = f"{format_count(len(tried), 'example')} of {format_count(rules, 'rule')}"
+    bare = f"{format_count(without, 'rule')} {'has' if without == 1 else 'have'} no example"
+    say_prose(f"{counted}: {len(failed) or 'none'} failed; {bare}.")
 
 
 def format_example(one: TriedExample) -> str:

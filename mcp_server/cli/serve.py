@@ -1,4 +1,4 @@
-"""`menugate serve`: be the MCP server of a folder."""
+"""`menugate serve`: run the MCP server for a folder."""
 
 import argparse
 import gc
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
-menugate serve --workspace ~/code/app --mode swe  one mode alone, its tools always listed
+menugate serve --workspace ~/code/app --mode swe  only one mode, whose tools are always listed
 menugate serve --http 127.0.0.1:7391              over HTTP; prints the address, the token and a line for a host
-menugate serve --profile restricted               read, and nothing else
+menugate serve --profile restricted               read only
 """
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("serve", "serve a folder to MCP hosts, over stdio or HTTP", EXAMPLES, run)
+    one = commands.add("serve", EXAMPLES, run)
     add_place(one)
-    one.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead of stdio (port 0 takes a free one)")
+    one.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead of stdio (port 0: any free port)")
     one.add_argument("--mode", metavar="MODE", help="pin every session to one mode")
     one.add_argument(
         "--listing",
         metavar="NAME",
         choices=("auto", "masked", "carried", "stable", "flat"),
-        help="what tools/list shows: auto, masked, carried, stable or flat (default: auto, by client)",
+        help="what tools/list shows (default: auto, which depends on the client)",
     )
     add_posture(one)
-    one.add_argument("--no-auth", action="store_true", help="ask for no token (loopback only)")
-    one.add_argument("--allowed-hosts", metavar="NAMES", help="further Host headers to answer to, behind a proxy")
+    one.add_argument("--no-auth", action="store_true", help="do not ask for a token (loopback only)")
+    one.add_argument("--allowed-hosts", metavar="NAMES", help="more Host headers to accept, for use behind a proxy")
     one.add_argument("--allowed-origins", metavar="URLS", help="web pages that may call this server")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # What is imported from here on lives as long as the process; looking for garbage among it is time lost.
+    # What is imported from here on lives as long as the process; collecting garbage among it would only cost time.
     gc.disable()
     import asyncio
 
@@ -53,16 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
         from mcp_server.compose import build_app
         from mcp_server.wire.serve import serve_stdio
 
-        house = build_app(settings, arguments.packs)
-        async with house.open_for_use():
-            await (serve_stdio(house.server) if settings.http is None else serve_over_http(house))
+        app = build_app(settings, arguments.packs)
+        async with app.open_for_use():
+            await (serve_stdio(app.server) if settings.http is None else serve_over_http(app))
 
     try:
         settings = read_settings(vars(arguments))
     except SettingsError as wrong:
         raise CliError(str(wrong)) from None
     try:
-        # Its client could be the program that started it, and answer its questions as if it were the person's.
+        # A program that started this could be its client, and answer its questions in the person's name.
         refuse_inside_server(settings, quick=True)
         with log_in_background():
             asyncio.run(serve(settings))
@@ -73,35 +73,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def serve_over_http(house: "App", limits: "HttpLimits | None" = None) -> None:
+async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> None:
     from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
     from mcp_server.wire.http import build_local_hosts, open_listening_socket
     from mcp_server.wire.http_access import Admission, HttpLimits
     from mcp_server.wire.serve import serve_net
 
-    settings = house.settings
+    settings = app.settings
     assert settings.http is not None
     try:
         bound = open_listening_socket(*settings.http)
     except OSError as wrong:
-        raise CliError(f"{settings.http[0]}:{settings.http[1]} cannot be listened on ({wrong.strerror}).") from None
+        address = f"{settings.http[0]}:{settings.http[1]}"
+        raise CliError(f"cannot listen on {address} ({wrong.strerror}); name another with --http.") from None
     host, port = settings.http[0], int(bound.getsockname()[1])
     hosts = build_local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
-    token = house.token
+    token = app.token
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
-        keys |= {one.sha256: one.principal for one in house.law.library.config.tokens}
+        keys |= {one.sha256: one.principal for one in app.law.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     fixed = (
-        describe_installation(find_places_in_workspace(settings, house.law), len(find_linked_files()))
-        if find_places_in_workspace(settings, house.law) or find_linked_files()
+        describe_installation(find_places_in_workspace(settings, app.law), len(find_linked_files()))
+        if find_places_in_workspace(settings, app.law) or find_linked_files()
         else ""
     )
     await serve_net(
-        house.server,
-        house.law.policy.menus,
-        house.notices,
+        app.server,
+        app.law.policy.menus,
+        app.notices,
         Admission(hosts, origins, keys, limits or HttpLimits()),
         bound,
         lambda: announce(settings, address, token, fixed),
@@ -115,9 +116,9 @@ def announce(settings: "Settings", address: str, token: str | None, fixed: str =
     say(f"  address  {address}/mcp        (older clients: {address}/sse)")
     if token:
         say(f"  token    {token}")
-        say(f"           kept in {(settings.state / 'http.token').relative_to(workspace)}, readable by you alone")
+        say(f"           kept in {(settings.state / 'http.token').relative_to(workspace)}, which only you can read")
     if fixed:
         say(f"  runs from {fixed}")
-    say("  to add it to a host, for example:")
+    say("  to connect a host, for example:")
     say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
-    say("ready; stop with Ctrl-C")
+    say("ready; Ctrl-C stops it")

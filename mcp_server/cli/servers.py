@@ -1,4 +1,4 @@
-"""What do the servers that run here judge by? By what they judge, the person's commands judge too."""
+"""Which configuration do the running servers use? The person's commands must decide by the same one."""
 
 import argparse
 import time
@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, format_time, note
+from mcp_server.cli.ledger import parse_whole_number
+from mcp_server.cli.output import CliError, note
 from mcp_server.cli.parser import load_valid_configuration, settings_from_arguments
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -17,18 +19,18 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
     from mcp_server.state.servers import Server
 
-LONGEST_LOOK = 1.0
-"""A server looks every so often; so long one is waited for that has not yet seen what was just written."""
+MAX_LOOK_SECONDS = 1.0
+"""Seconds to wait for a server that may not have seen a change of its files yet; it looks every so often."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerJudgement:
-    """What is judged by, whose it is, and which servers there are."""
+    """The configuration to decide by, the server that uses it, and all running servers."""
 
     settings: "Settings"
     law: "Configuration"
     server: "Server | None" = None
-    """Whose it is; None where none runs, where several differ, or where a configuration was named."""
+    """The server that uses it; None if none runs, if several differ, or if a configuration was named."""
     servers: "Sequence[Server]" = ()
 
     @property
@@ -37,7 +39,7 @@ class ServerJudgement:
 
     @property
     def has_profile_flag(self) -> bool:
-        """Does the profile come from a flag of the server's?"""
+        """Whether the profile comes from an option of the server."""
         return self.server is not None and self.server.profile is not None
 
 
@@ -48,12 +50,17 @@ def get_running_servers(settings: "Settings") -> "list[Server]":
 
 
 def add_server(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--server", type=int, metavar="PID", help="as this running server judges, where there are several")
+    one.add_argument(
+        "--server",
+        type=parse_whole_number,
+        metavar="PID",
+        help="decide as this running server does, if there are several",
+    )
 
 
 def load_judgement(arguments: argparse.Namespace, strict: bool = False) -> ServerJudgement:
-    """As the server that runs here judges; by what is on disk where none does, or where a configuration was named.
-    `strict`: several that differ are told, for who asks about one call can be given one answer only."""
+    """Decide as the running server does, or by the files on disk if none runs or a configuration was named. `strict`
+    refuses to choose between servers that differ: a question about one call can only have one answer."""
     settings = settings_from_arguments(arguments)
     found, one = get_running_servers(settings), find_judging_server(arguments, settings, strict)
     if one is not None:
@@ -67,8 +74,8 @@ def load_judgement(arguments: argparse.Namespace, strict: bool = False) -> Serve
 
 
 def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement:
-    """For a choice of the person's, which a fault on disk does not keep from being made: whoever can write there must
-    not lock them out. In the workspace's own file it is left aside; with one elsewhere, as a server that goes on."""
+    """For a choice by the person, which must work despite faults on disk: a program that can write there must not lock
+    them out. Faults in the workspace's own file leave that file out; with others, decide as a running server does."""
     try:
         return ServerJudgement(settings, load_valid_configuration(arguments, settings))
     except CliError as wrong:
@@ -79,13 +86,13 @@ def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings
                 raise wrong from None
             note_servers(going)
             return going
-    note("What this folder says of itself has faults and is left aside here; `menugate check` shows them.")
+    note("This folder's own menugate.yaml has faults and is ignored here; `menugate check` shows them.")
     return found
 
 
 def load_judgement_despite_faults(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement | None:
-    """As a server that goes on though there are faults on disk; of several, as the one with the lowest ceiling. None
-    where none does, or none under the configuration that was named."""
+    """Decide as a server that keeps running despite faults on disk; of several, as the one with the lowest ceiling.
+    None if there is none, or none under the configuration that was named."""
     found: list[ServerJudgement] = []
     for one in get_running_servers(settings):
         if not arguments.config or one.config == str(settings.config):
@@ -106,8 +113,8 @@ def load_server_judgement(arguments: argparse.Namespace, settings: "Settings", o
 
 
 def wait_until_server_looked(settings: "Settings", one: "Server") -> "Server | None":
-    """What the same server says once it has seen the fault as well; None where it does not look there."""
-    end = time.monotonic() + LONGEST_LOOK
+    """The same server once it has seen the fault, too; None if it does not read that file."""
+    end = time.monotonic() + MAX_LOOK_SECONDS
     while time.monotonic() < end:
         now = next((other for other in get_running_servers(settings) if other.pid == one.pid), None)
         if now is None or now.fault:
@@ -117,23 +124,24 @@ def wait_until_server_looked(settings: "Settings", one: "Server") -> "Server | N
 
 
 def find_judging_server(arguments: argparse.Namespace, settings: "Settings", strict: bool = False) -> "Server | None":
-    """The server by which is judged; None where none runs, where several differ, or where a configuration was named."""
+    """The server to decide by; None if none runs, if several differ, or if a configuration was named."""
     found, wish = get_running_servers(settings), getattr(arguments, "server", None)
     if wish is not None and (arguments.config or wish not in [one.pid for one in found]):
-        raise CliError(f"no server of this folder is process {wish} here; `menugate status` names them.", code=2)
+        raise CliError(f"no server of this folder has the process id {wish}; `menugate status` lists them.", code=2)
     if arguments.config:
         return None
     different = {get_judgement_key(one): one for one in found if wish in (None, one.pid)}
     if len(different) > 1 and strict:
         raise CliError(
-            f"{len(different)} servers here judge differently:\n{describe_servers(found)}\nName one with --server PID."
+            f"{len(different)} servers here decide differently:\n{describe_servers(found)}\n"
+            "Choose one with --server PID."
         )
     return next(iter(different.values())) if len(different) == 1 else None
 
 
 def get_judgement_key(one: "Server") -> tuple[object, ...]:
     texts = tuple(sorted(one.texts.items()))
-    # Of several that see the same file, each comes to rest at a moment of its own.
+    # Several servers that see the same file take it over at different moments.
     older = repr(one.older) if one.fault else ""
     return one.config, one.profile, one.max_profile, tuple(one.menus), texts, older
 
@@ -151,8 +159,8 @@ def settings_from_server(settings: "Settings", one: "Server") -> "Settings":
 
 
 def load_server_configuration(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Configuration":
-    """What is on disk, and where that does not count, what the server says it was; under what held before as well
-    while what came after it has not yet lain still."""
+    """The files on disk, or what the server read before they became invalid. While they are still changing, combined
+    with the earlier configurations."""
     from mcp_server.config.merge import combine_configurations
 
     texts = {Path(path): text for path, text in one.texts.items()} if one.fault else None
@@ -182,14 +190,14 @@ def format_flags(one: "Server") -> list[str]:
 
 
 def note_servers(found: ServerJudgement) -> None:
-    """On stderr, beside what was asked for: by what it was judged, and what does not hold in a running server."""
+    """Notes on stderr: which server decided, and where a running server differs."""
     if found.server is not None and found.server.config:
-        note(f"Judged as the running server does (process {found.server.pid}), by {found.server.config}.")
+        note(f"Decided as the running server does (process {found.server.pid}), by {found.server.config}.")
     for one in found.servers:
-        for told in one.differences:
-            note(told)
+        for difference in one.differences:
+            note(difference)
         if found.server is None and one.config != (str(found.settings.config) if found.settings.config else None):
-            note(f"Process {one.pid} judges by {describe_config(one)}.")
+            note(f"Process {one.pid} uses {describe_config(one)}.")
 
 
 def to_json(one: "Server") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`menugate status`: how do things stand here?"""
+"""`menugate status`: which posture holds, what is running, and what needs the person?"""
 
 import argparse
 import time
@@ -6,23 +6,26 @@ from typing import Any
 
 from mcp_server.cli import servers
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
-from mcp_server.cli.output import format_one_line, print_json, print_table, say
+from mcp_server.cli.output import print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import load_judgement
-from mcp_server.views.pending import build_pending_view, show_waiting
+from mcp_server.model.text import format_count
+from mcp_server.policy.pending import MOST
+from mcp_server.views.pending import PendingView, build_pending_view, format_owner, format_target_options
 from mcp_server.views.posture import NOT_YET, build_posture_view, open_state_reader, posture_to_json
-from mcp_server.views.status import collect_status
+from mcp_server.views.status import collect_status, describe_ceiling, describe_configuration, describe_key_lifetime
+from mcp_server.views.text import format_one_line, format_time
 
-MOST_WORKS = 20
+MAX_CALLS = 20
 EXAMPLES = """
-menugate status                             this folder
-menugate status --workspace ~/code/app      another one
-menugate status --json                      for a program
+menugate status                           this folder
+menugate status --workspace ~/code/app    another folder
+menugate status --json                    for a program
 """
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("status", "show how things stand: what waits for you, posture, state, refusals", EXAMPLES, run)
+    one = commands.add("status", EXAMPLES, run)
     add_place(one)
     add_posture(one)
     add_json(one)
@@ -44,10 +47,32 @@ def run(arguments: argparse.Namespace) -> int:
     show_pending_changes(stands)
     show_waiting(waits, settings.person)
     show_status(facts)
-    for told in [told for one in judged.servers for told in one.differences]:
-        say((format_one_line(told), "yellow"))
+    for difference in [difference for one in judged.servers for difference in one.differences]:
+        say_prose((format_one_line(difference), "yellow"))
     set_terminal_title(stands.posture, settings.workspace.name)
     return 0
+
+
+def show_waiting(waits: PendingView, reader: str) -> None:
+    """Above everything else, because it is what the person has to act on."""
+    for one in waits.paused[:MOST]:
+        what = format_one_line(f"paused: {one.run}{format_owner(one.principal, reader)}")
+        say_prose((what, "yellow"), f", since {format_time(one.hold.at)}")
+        target = format_target_options(one, reader)
+        say_prose(format_one_line(f"{one.hold.reason}; resume with `menugate next{target}`"), indent="  ")
+    show_more_count(len(waits.paused), "menugate status --json")
+    for asked in waits.asked[:MOST]:
+        what = f"needs your approval: `{asked.wanted.tool}`{format_owner(asked.wanted.principal, reader)}"
+        say_prose((format_one_line(what), "yellow"), f", since {format_time(asked.asked)}")
+        shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
+        answers = f"`menugate approve {asked.id}` or `menugate deny {asked.id}`"
+        say_prose(f"{answers}; `{shows}` shows the call", indent="  ")
+    show_more_count(len(waits.asked), "menugate approvals")
+
+
+def show_more_count(count: int, where: str) -> None:
+    if count > MOST:
+        say_prose(f"and {count - MOST} more; `{where}` lists them all", indent="  ")
 
 
 def show_status(facts: dict[str, Any]) -> None:
@@ -58,18 +83,18 @@ def show_status(facts: dict[str, Any]) -> None:
         value = {True: "on", False: "off"}.get(one["value"], one["value"])
         rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
     if low := facts["narrowed"]:
-        rows.append(("narrowed", f"{low['says']} For what is usual here, type one after another:"))
+        rows.append(("narrowed", f"{low['says']} To get the usual posture back, type one after another:"))
         rows += [("", one) for one in low["commands"]]
     rows += [
-        ("ceiling", f"{facts['ceiling']}, set by {facts['ceiling_set_by']}"),
-        ("menus", f"{facts['modes']} modes, {facts['tools']} tools, {facts['rules']} rules"),
+        ("ceiling", describe_ceiling(facts["ceiling"], facts["ceiling_set_by"])),
+        ("menus", describe_configuration(facts["modes"], facts["tools"], facts["rules"])),
         ("paths", facts["guards"]["paths"]),
         ("search", facts["guards"]["search"]),
         ("sandbox", facts["guards"]["sandbox"]),
         ("runs from", describe_installation(facts["installation"]["inside"], facts["installation"]["linked"])),
     ]
     if one := facts["review"]:
-        rows.append(("review", f"{one['model']} at {one['place']} is sent the record of every run that ends"))
+        rows.append(("review", f"{one['model']} at {one['place']} gets the record of every finished run"))
     rows += format_state_rows(facts) if facts["ran"] else [("state", NOT_YET), *format_call_rows(facts, "running")]
     print_table(rows + format_key_rows(facts))
     if facts.get("refusals"):
@@ -91,19 +116,19 @@ def describe_work(one: dict[str, Any]) -> str:
 
 def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     folder, last = facts["keys"]["folder"], facts["keys"]["last"]
-    how = f"; they last {last}; MENUGATE_STATE_HOME can name a folder that keeps them" if last else ""
+    how = f"; {describe_key_lifetime(last)}" if last else ""
     rows = [("keys", f"{folder or 'none on disk'}{how}")]
     rows += [("", says) for says in facts["unfit_keys"]]
     if facts["foreign"]:
-        says = "is another account's; it is left as it is, and nothing in it counts here but what narrows"
+        says = "belongs to another account; it is left alone, and only what narrows counts here"
         rows.append(("", f"{facts['foreign']} {says}"))
     return rows
 
 
 def format_call_rows(facts: dict[str, Any], head: str = "") -> list[tuple[str, str]]:
-    shown, more = facts["calls"][:MOST_WORKS], len(facts["calls"]) - MOST_WORKS
+    shown, more = facts["calls"][:MAX_CALLS], len(facts["calls"]) - MAX_CALLS
     rows = [("" if number else head, describe_work(one)) for number, one in enumerate(shown)]
-    return rows + [("", f"and {more} more; `menugate status --json` shows all of them")][: more > 0]
+    return rows + [("", f"and {more} more; `menugate status --json` lists them all")][: more > 0]
 
 
 def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -122,13 +147,19 @@ def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
             "state",
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
-        ("running", lives or "nothing at the moment"),
+        ("running", lives or "nothing"),
         *format_call_rows(facts),
         ("sessions", facts["unreadable"] or f"{facts['sessions']:,}"),
-        ("ledger", f"{ledger['rows']:,} rows, " + (ledger["fault"] or anchored)),
-        ("messages", f"{facts['unread']} unread" + ("; `menugate messages` shows them" if facts["unread"] else "")),
+        ("ledger", f"{format_count(ledger['rows'], 'row')}, " + (ledger["fault"] or anchored)),
+        ("messages", f"{facts['unread']} unread" + ("; read them with `menugate messages`" if facts["unread"] else "")),
     ]
     if ledger["unfinished"]:
         numbers = ", ".join(map(str, ledger["unfinished"][:10]))
-        rows.insert(-1, ("", f"without an outcome, because their process ended: {numbers}"))
+        rows.insert(
+            -1,
+            (
+                "",
+                f"no outcome, because the process ended: {format_count(len(ledger['unfinished']), 'row')} ({numbers})",
+            ),
+        )
     return rows

@@ -1,4 +1,4 @@
-"""`menugate steer`: change one axis now or later, take a change back, or say yes to one that waits for that."""
+"""`menugate steer`: change one axis now or later, cancel a change, or confirm one that needs it."""
 
 import argparse
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,7 @@ from mcp_server.cli.output import CliError, print_json, say
 from mcp_server.cli.parser import CommandGroup, settings_from_arguments
 from mcp_server.cli.posture import add_principal_flags, change_posture
 from mcp_server.cli.servers import load_judgement_for_choice
+from mcp_server.cli.usage import join_names
 from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
 from mcp_server.views.posture import build_posture_view, find_principal, open_state_reader, posture_to_json
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EXAMPLES = """
-menugate steer mode repair                         now
-menugate steer mode review after-current-unit      once what runs now is done
-menugate steer profile trusted for-next-unit       for one unit of work; then back by itself
-menugate steer                                     what is still to come
-menugate steer --cancel 3fa1c2                     take it back; `--cancel all` takes back everything
-menugate steer --confirm 3fa1c2                    say yes to what a prompt or the doctor asked for
+menugate steer mode repair                       now
+menugate steer mode review after-current-unit    when the current unit of work is done
+menugate steer profile trusted for-next-unit     for one unit of work, then back again
+menugate steer                                   the pending changes
+menugate steer --cancel 3fa1c2                   cancel one; `--cancel all` cancels every one
+menugate steer --confirm 3fa1c2                  confirm what a prompt or `doctor` asked for
 """
 EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in list_axis_words(kind)))
 
@@ -32,13 +33,13 @@ EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in list
 def add(commands: CommandGroup) -> None:
     from mcp_server.policy.phrases import BY_NAME
 
-    one = commands.add("steer", "change one axis now or later, take back or confirm a change", EXAMPLES, run)
-    one.add_argument("axis", nargs="?", metavar="AXIS", choices=tuple(BY_NAME), help=", ".join(BY_NAME))
-    one.add_argument("value", nargs="?", metavar="VALUE", choices=EVERY, help="what it becomes")
+    one = commands.add("steer", EXAMPLES, run)
+    one.add_argument("axis", nargs="?", metavar="AXIS", choices=tuple(BY_NAME), help="what to change")
+    one.add_argument("value", nargs="?", metavar="VALUE", choices=EVERY, help="its new value")
     scopes = tuple(map(str, ChangeScope))
-    one.add_argument("scope", nargs="?", metavar="WHEN", choices=scopes, help=", ".join(scopes))
-    one.add_argument("--cancel", metavar="ID", action="append", help="take this change back, or `all`")
-    one.add_argument("--confirm", metavar="ID", help="say yes to this change")
+    one.add_argument("scope", nargs="?", metavar="WHEN", choices=scopes, help="when it takes effect")
+    one.add_argument("--cancel", metavar="ID", action="append", help="cancel this change, or `all`")
+    one.add_argument("--confirm", metavar="ID", help="confirm this change")
     add_principal_flags(one)
 
 
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, found = judged.settings, judged.law
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
-        raise CliError("steer, cancel or confirm: one at a time.", code=2)
+        raise CliError("change, cancel or confirm, one at a time.", code=2)
     if arguments.cancel:
         return cancel_changes(arguments, settings, found)
     if arguments.confirm is not None:
@@ -61,7 +62,7 @@ def steer_axis(arguments: argparse.Namespace, settings: "Settings", found: "Conf
     from mcp_server.policy.phrases import Unclear, find_axis, parse_axis_value
 
     if arguments.value is None:
-        raise CliError(f"say what `{arguments.axis}` becomes; `menugate steer --help` shows how.", code=2)
+        raise CliError(f"say what to set `{arguments.axis}` to.", code=2)
     axis = find_axis(arguments.axis)
     try:
         axes = {axis: parse_axis_value(axis, arguments.value)}
@@ -77,17 +78,17 @@ def cancel_changes(arguments: argparse.Namespace, settings: "Settings", found: "
     known = [*(one.id for one in choice.waiting), *(one.change.id for one in choice.trials)] if choice else []
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
-        raise CliError(f"there is nothing to come by the name {', '.join(missing)}; `menugate steer` shows what is.")
-    run_with_posture_changes(settings, found, lambda doors: doors.drop(whose, ids))
+        raise CliError(f"no pending change has the id {join_names(missing)}; `menugate steer` lists them.")
+    run_with_posture_changes(settings, found, lambda changes: changes.drop(whose, ids))
     return show_posture(arguments, settings, found, whose)
 
 
 def confirm_change(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
     whose = find_principal(arguments.whom, settings, found)
-    if run_with_posture_changes(settings, found, lambda doors: doors.confirm(whose, arguments.confirm)) is None:
+    if run_with_posture_changes(settings, found, lambda changes: changes.confirm(whose, arguments.confirm)) is None:
         raise CliError(
-            f"nothing waits for a yes by the name {arguments.confirm}, or it waited for more than an hour. "
-            "`menugate steer` shows what waits; with --for where somebody else asked."
+            f"no change with the id {arguments.confirm} needs to be confirmed, or it expired after an hour. "
+            "`menugate steer` lists pending changes; add --for NAME for somebody else's."
         )
     return show_posture(arguments, settings, found, whose)
 
@@ -101,8 +102,8 @@ def run_with_posture_changes(
     from mcp_server.person import open_posture_changes
 
     async def run_work() -> T:
-        async with open_posture_changes(found, settings) as doors:
-            return await work(doors)
+        async with open_posture_changes(found, settings) as changes:
+            return await work(changes)
 
     try:
         return asyncio.run(run_work())
@@ -119,5 +120,5 @@ def show_posture(arguments: argparse.Namespace, settings: "Settings", found: "Co
     show_badge(stands.posture)
     show_pending_changes(stands)
     if not stands.choice or not stands.choice.has_pending_changes:
-        say("nothing is to come")
+        say("no pending changes")
     return 0

@@ -1,4 +1,4 @@
-"""`menugate summary`: what did a run come to?"""
+"""`menugate summary`: what did a run do?"""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
 EXAMPLES = """
-menugate summary                      the run used last: goals, decisions, plan, open issues, outputs
-menugate summary --list               the runs there are, the newest first
-menugate summary 4f1c-2 --upto 117    as it was put together when row 117 was the last that counted
+menugate summary                      the newest run: goals, decisions, plan, open issues, outputs
+menugate summary --list               every run on record, newest first
+menugate summary 4f1c-2 --upto 117    as it was after row 117
 menugate summary --json               for a program
 """
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("summary", "show what a run came to, from what is on record of it", EXAMPLES, run)
+    one = commands.add("summary", EXAMPLES, run)
     one.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
-    one.add_argument("--list", action="store_true", help="name the runs there are")
-    one.add_argument("--upto", type=parse_whole_number, metavar="SEQ", help="leave out the calls after this row")
+    one.add_argument("--list", action="store_true", help="list every run on record")
+    one.add_argument("--upto", type=parse_whole_number, metavar="SEQ", help="ignore calls after this row")
     add_place(one)
     add_json(one)
 
@@ -38,7 +38,7 @@ def show_runs(state: "Reader", as_data: bool) -> int:
     if as_data:
         print_json([{"run": one.run, "principal": one.principal, **one.facts} for one in found])
     elif not found:
-        say("No run is on record.")
+        say("No runs on record.")
     else:
         rows = [(one.run, str(one.facts.get("from", "")), str(one.facts["calls"]), one.principal) for one in found]
         print_table(rows, head=("run", "from", "calls", "whose"), right=(2,))
@@ -51,11 +51,11 @@ def show_summary(state: "Reader", arguments: argparse.Namespace) -> int:
         raise CliError("no run is on record yet.")
     found = state.build_summary(run, arguments.upto)
     if found is None:
-        raise CliError(f"there is no run `{run}` on record; `menugate summary --list` names them.")
+        raise CliError(f"there is no run `{run}` on record; `menugate summary --list` lists them.")
     if arguments.json:
         print_json(found.data)
     else:
         say(found.text.rstrip("\n"))
         if arguments.run_id is None:
-            note(f"The newest run; the others: menugate summary --list. As a resource: menugate://run/{run}/summary")
+            note(f"The newest run; `menugate summary --list` lists all. As a resource: menugate://run/{run}/summary")
     return 0

@@ -1,12 +1,12 @@
-"""Where is what the person says written down? In the state of the workspace, beside any number of running servers."""
+"""Whose runs does a command mean, and how is it written to the state that running servers share?"""
 
 import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.cli.output import CliError
+from mcp_server.cli.output import CliError, note
 from mcp_server.cli.servers import load_judgement_for_choice
-from mcp_server.views.posture import find_principal, find_session, warn_of_other_account
+from mcp_server.views.posture import describe_other_account, find_principal, find_session
 
 if TYPE_CHECKING:
     from mcp_server.calls.stops import StopAnswers
@@ -19,33 +19,33 @@ T = TypeVar("T")
 
 
 class NoStateYet(CliError):
-    """The person's word could not be written down."""
+    """The state could not be written."""
 
 
 def add_target_flags(one: argparse.ArgumentParser, default: str = "yours") -> None:
-    """`default`: whose runs are meant where neither is named."""
+    """`default` says whose runs are meant if neither is named."""
     one.add_argument("--principal", metavar="NAME", help=f"whose runs (default: {default})")
-    one.add_argument("--session", metavar="ID", help="one session of yours alone, or of the principal's")
+    one.add_argument("--session", metavar="ID", help="only this session")
 
 
 def find_target(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
-    """The principal, and the one session where one is named. Nobody is told that a run stopped which is not there."""
+    """The principal, and the session if one is named; an unknown name is an error."""
     session = find_session(arguments.session, settings) if arguments.session is not None else None
     if arguments.principal in (None, settings.person):
-        # What stops everything needs no law: it works beside a file with faults, too.
+        # Stopping everything needs no configuration, so that it works despite faults in the files.
         return settings.person, session
     return find_principal(arguments.principal, settings, load_judgement_for_choice(arguments, settings).law), session
 
 
 def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
-    """What a deed answers, once it is durable; every server of this workspace hears of it within half a second."""
+    """Run the change and return its result once it is on disk; running servers notice within half a second."""
     return run_with_store(settings, lambda store: store.write(work))
 
 
 def give_order_and_wait(
     settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]"
 ) -> "tuple[T, StopAnswers]":
-    """The same for a deed that gives an order, with what came of it in the servers."""
+    """The same for a change that gives servers an order, with their answers."""
     from mcp_server.calls.stops import collect_stop_answers
     from mcp_server.model.results import Refusal
 
@@ -60,7 +60,7 @@ def give_order_and_wait(
 
 
 def record_and_refuse_programs(settings: "Settings") -> None:
-    """Before anything else is said: what a server started learns of no question, and its attempt is on record."""
+    """Refuse, and record the attempt, before any output: a program that a server started must not see a question."""
     from mcp_server.person import find_barring_server
 
     async def open_only(_: "Store") -> None:
@@ -71,7 +71,7 @@ def record_and_refuse_programs(settings: "Settings") -> None:
 
 
 def refuse_programs(settings: "Settings") -> None:
-    """What a server started says nothing in the person's name, also where that cannot be put on record."""
+    """Refuse a program that a server started, even if the attempt cannot be recorded."""
     from mcp_server.person import find_barring_server
 
     if barred := find_barring_server(settings):
@@ -100,8 +100,9 @@ def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]")
     except BuildError as wrong:
         raise NoStateYet(str(wrong)) from None
     except Refusal as refused:
-        # Who may not speak for the person is not helped by another way of saying it.
+        # A program that may not act for the person must not be sent to another way of doing it.
         kind = CliError if refused.problem.code is Code.BLOCKED else NoStateYet
         raise kind(f"{refused.problem.message} {refused.problem.way_out}") from None
-    warn_of_other_account(settings)
+    if other := describe_other_account(settings):
+        note(other)
     return answer

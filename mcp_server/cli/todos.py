@@ -1,4 +1,4 @@
-"""`menugate todos`: what do agents have to do here, and does the person take what they claim?"""
+"""`menugate todos`: what do agents have to do here, and does the person accept what they claim?"""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -7,11 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.ledger import format_short_row
-from mcp_server.cli.output import CliError, format_time, print_json, print_table, say
-from mcp_server.cli.parser import CommandGroup, MixedParser, add_json, add_place, settings_from_arguments
+from mcp_server.cli.output import CliError, print_json, print_table, say
+from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
+from mcp_server.cli.usage import join_names
 from mcp_server.model.sessions import parse_session_id
 from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
 from mcp_server.views.posture import NOT_YET, open_state_reader
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.model.documents import Document
@@ -21,45 +23,42 @@ if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
 EXAMPLES = """
-menugate todos list                            what there is to do here, in every session
-menugate todos show 3f9c12ab                   one of them: criteria, claims, checks, and what happened to it
-menugate todos accept 3f9c12ab                 you have seen that it is done: it is verified
-menugate todos reject 3f9c12ab "tests fail"    it is not done: it goes on, and comes back with new evidence
+menugate todos list                            the todos of every session
+menugate todos show 3f9c12ab                   one todo: criteria, claims, checks and history
+menugate todos accept 3f9c12ab                 it is done
+menugate todos reject 3f9c12ab "tests fail"    it is not done, and the agent must continue
 """
 LIST = """
-menugate todos list --status claimed    what waits for a check, or for you
+menugate todos list --status claimed    what needs a check, or your decision
 menugate todos list --json              for a program
 """
 SHOW = """
-menugate todos show 3f9c12ab           everything about one todo, with every change to it
+menugate todos show 3f9c12ab           everything about one todo, with its history
 menugate todos show 3f9c12ab --json    for a program
 """
 ACCEPT = """
 menugate todos accept 3f9c12ab                   it is done
-menugate todos accept 3f9c12ab "seen in a demo"  and why you say so
+menugate todos accept 3f9c12ab "seen in a demo"  and why you think so
 """
 REJECT = """
-menugate todos reject 3f9c12ab "the help text is missing"    the words are what the model reads
+menugate todos reject 3f9c12ab "the help text is missing"    the model reads your words
 """
-TITLE = 80
+MAX_TITLE_CHARS = 80
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("todos", "see what agents have to do, and take or send back what they claim", EXAMPLES, None)
-    below = CommandGroup(
-        one.add_subparsers(title="what to do", metavar="DEED", required=True, parser_class=MixedParser).add_parser
-    )
-    every = below.add("list", "show the todos of every session", LIST, run_list)
-    every.add_argument("--status", choices=tuple(map(str, TodoState)), help="only these")
-    show = below.add("show", "show one todo whole, with every change to it", SHOW, run_show)
-    taken = below.add("accept", "say that a claimed todo is done", ACCEPT, run_accept)
-    sent = below.add("reject", "say that a claimed todo is not done", REJECT, run_reject)
-    for deed in (show, taken, sent):
-        deed.add_argument("id", metavar="ID", help="the todo's id, or its beginning where no other begins so")
-    taken.add_argument("note", nargs="?", default="", metavar="WORDS", help="what you want to say about it")
-    sent.add_argument("note", metavar="WORDS", help="what is missing")
-    for deed in (every, show, taken, sent):
-        add_place(deed)
+    actions = add_actions(commands.add("todos", EXAMPLES, None))
+    every = actions.add("list", LIST, run_list, "list the todos of every session")
+    every.add_argument("--status", choices=tuple(map(str, TodoState)), help="only todos in this state")
+    show = actions.add("show", SHOW, run_show, "show one todo in full, with its history")
+    accepted = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
+    rejected = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
+    for action in (show, accepted, rejected):
+        action.add_argument("id", metavar="ID", help="the id of the todo, or enough of its beginning")
+    accepted.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
+    rejected.add_argument("note", metavar="WORDS", help="what is missing")
+    for action in (every, show, accepted, rejected):
+        add_place(action)
     add_json(every)
     add_json(show)
 
@@ -72,7 +71,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([to_json(owner, document) for owner, document in found])
     elif not found:
-        say("There are no todos here." if state else NOT_YET)
+        say("No todos here." if state else NOT_YET)
     else:
         print_table(
             [(document.id, *_format_cells(document), _get_session(owner)) for owner, document in found], head=HEAD
@@ -86,7 +85,7 @@ HEAD = ("id", "", "todo", "criteria", "changed", "session")
 def _format_cells(document: "Document") -> tuple[str, str, str, str]:
     todo = Todo.from_body(document.body)
     title = " ".join(todo.content.split())
-    short = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
+    short = title if len(title) <= MAX_TITLE_CHARS else title[: MAX_TITLE_CHARS - 1] + "…"
     return SIGNS[todo.state], short, str(len(todo.criteria) or "none"), format_time(document.changed)
 
 
@@ -133,13 +132,14 @@ def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row
 
 
 def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
-    """The todo that is meant, with whose it is."""
+    """The todo with this id, or with an id that begins so, and its owner."""
     every: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
     found = [one for one in every if one[1].id == id] or [one for one in every if id and one[1].id.startswith(id)]
     if not found:
-        raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` shows those there are.")
+        raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` lists them.")
     if len(found) > 1:
-        raise CliError(f"several todos begin with `{id[:40]}`: {', '.join(one[1].id for one in found[:10])}.")
+        names = join_names((one[1].id for one in found[:10]), "and")
+        raise CliError(f"several todos begin with `{id[:40]}`: {names}.")
     return found[0]
 
 
@@ -149,7 +149,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
 
 def run_reject(arguments: argparse.Namespace) -> int:
     if not arguments.note.strip():
-        raise CliError("say what is missing, for the model to read.", code=2)
+        raise CliError("say what is missing, so that the model can act on it.", code=2)
     return decide_todo(arguments, partial(reject, note=arguments.note), "rejected")
 
 
@@ -168,7 +168,7 @@ def decide_todo(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | 
 
 
 def write_todo(settings: "Settings", owner: str, document: "Document", event: str) -> None:
-    """From a process of its own, beside any number of running servers: whoever was first has changed it."""
+    """Write it from this process, beside running servers; whoever writes first wins."""
     import asyncio
 
     from mcp_server.model.documents import Document, DocumentCause
@@ -185,7 +185,7 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
 
     try:
         if not isinstance(asyncio.run(put_document()), Document):
-            raise CliError("it was changed at the same moment; look at it again.")
+            raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 

@@ -1,11 +1,11 @@
-"""`menugate trust` and `menugate untrust`: does what this folder says about itself count?"""
+"""`menugate trust` and `menugate untrust`: do this folder's own allow rules and prompts count?"""
 
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, note, print_json, print_table, say
+from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
 from mcp_server.cli.servers import load_judgement, note_servers
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 TRUST = """
-menugate trust --show    what would count if you trusted this folder; nothing is changed
-menugate trust           its allow rules count from now on, its prompts from the next start, as they are now
+menugate trust --show    show what would count, and change nothing
+menugate trust           its allow rules count from now on, its prompts from the next start of a server
 """
 UNTRUST = """
-menugate untrust    its allow rules and its prompts are set aside again; what narrows goes on to hold
+menugate untrust    its allow rules and prompts no longer count; rules that narrow still do
 """
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("trust", "let what this folder says about itself count, as it is now", TRUST, run)
+    one = commands.add("trust", TRUST, run)
     one.add_argument("--show", action="store_true", help="only show what would count")
     add_place(one)
     add_json(one)
-    other = commands.add("untrust", "set aside again what this folder allows itself", UNTRUST, run_untrust)
+    other = commands.add("untrust", UNTRUST, run_untrust)
     add_place(other)
 
 
@@ -38,10 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
         note_servers(judged)
         return 0
     settings = settings_from_arguments(arguments)
-    # What is trusted is what is on disk: with a fault in it, it is not.
+    # Trust is for the files as they are on disk, which therefore must be valid.
     found = load_valid_configuration(arguments, settings)
     if not found.own.texts:
-        raise CliError("there is nothing to trust: this folder says nothing about itself.")
+        raise CliError("there is nothing to trust: this folder has no menugate.yaml and no menugate.prompts/.")
     from mcp_server.model.results import Refusal
     from mcp_server.state.trust import Trusted
 
@@ -51,7 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(found, trusted=True), settings)
-    note("Trusted as it is now; a byte that changes ends it. Running servers follow at once, prompts at their start.")
+    note(
+        "Trusted until one of these files changes. Running servers apply the rules at once, prompts when they restart."
+    )
     return 0
 
 
@@ -64,7 +66,7 @@ def run_untrust(arguments: argparse.Namespace) -> int:
         say("This folder was not trusted.")
         return 0
     change_and_record(settings, False, "", lambda: trusted.withdraw_trust(settings.workspace))
-    say("Not trusted any more. Running servers follow within half a second.")
+    say_prose("No longer trusted. Running servers follow within half a second.")
     return 0
 
 
@@ -93,18 +95,18 @@ def show_trust(found: "Configuration", settings: "Settings") -> None:
     state = ("trusted", "green") if found.trusted else ("not trusted", "yellow")
     say(f"{settings.workspace}: ", state)
     if not own.texts:
-        say("This folder says nothing about itself: it has no menugate.yaml and no menugate.prompts/.")
+        say_prose("This folder has no menugate.yaml and no menugate.prompts/.")
         return
     rows = [("files", name) for name in own.texts]
-    rows += [("holds in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
-    by_trust = "counts by trust" if found.trusted else "counts if trusted"
+    rows += [("counts in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
+    by_trust = "counts" if found.trusted else "counts if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     print_table(rows)
 
 
-def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "Callable[[], object]") -> None:
-    """Done, and put on record who changed it and to what; the ledger is where a person looks it up later."""
+def change_and_record(settings: "Settings", trusted: bool, digest: str, change: "Callable[[], object]") -> None:
+    """Make the change, and record who made it and what it was."""
     import asyncio
 
     from mcp_server.model.results import Refusal
@@ -116,7 +118,7 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "C
     async def put() -> None:
         nonlocal done
         async with open_store_for_person(settings) as store:
-            deed()
+            change()
             done = True
             await store.write(
                 lambda tx: ledger.record_trust(tx, str(settings.workspace), settings.person, trusted, digest)
@@ -126,5 +128,5 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, deed: "C
         asyncio.run(put())
     except Refusal as refused:
         problem = refused.problem
-        told = f"it is done, and could not be put on record: {problem.message}" if done else problem.text
-        raise CliError(told) from None
+        message = f"done, but it could not be recorded: {problem.message}" if done else problem.text
+        raise CliError(message) from None

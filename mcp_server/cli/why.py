@@ -1,4 +1,4 @@
-"""Why was this call refused, or who allowed it? Told from the record alone: rules may have changed since."""
+"""Why was this call refused, or who allowed it? Answered from the record alone: rules may have changed since."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.badge import describe_transition
 from mcp_server.cli.ledger import find_partner_row
-from mcp_server.cli.output import format_time, print_table, say
+from mcp_server.cli.output import print_table, say
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.state.engine.rows import Row
     from mcp_server.state.reader import Reader
 
-VERDICTS = {"intent": "ran", "refusal": "was refused", "question": "waited for the person's yes"}
+VERDICTS = {"intent": "ran", "refusal": "was refused", "question": "needed your approval"}
 AXES = ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "surface", "reasoning")
 LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "the ask rule"}
 
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """A call, and every row of the ledger that says something about why it went as it did."""
+    """A call, and every row of the ledger that helps explain how it went."""
 
     call: "Row"
     outcome: "Row | None"
@@ -60,14 +61,14 @@ class CallHistory:
         if self.call.kind != "intent":
             return str(fields.get("reason") or "no reason was recorded")
         if fields.get("rule"):
-            return "an allow rule answers the question that would have been asked"
+            return "an allow rule spared the question that would have been asked"
         if self.questions:
-            return "the person was asked about exactly this call before, and no layer objected to it any more"
-        return "no layer objected: mode, stage and profile cover it, and no rule speaks against it"
+            return "you were asked about exactly this call before, and no layer objected any more"
+        return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
 
     def _describe_choice(self) -> str:
         if self.chosen is None:
-            return "nobody yet: what the operator's file says, or else the default"
+            return "nobody; it comes from the operator's file or the defaults"
         fields = self.chosen.fields
         return (
             f"{fields.get('principal')}, in row {self.chosen.seq}, {format_time(self.chosen.at)}:"
@@ -76,14 +77,14 @@ class CallHistory:
 
     def _describe_ending(self) -> str:
         if self.outcome is None:
-            return "not yet: the call still runs, or its process ended before it did"
+            return "not yet: the call is still running, or its process ended before it did"
         fields = self.outcome.fields
         code = f" with {fields['code']}" if fields.get("code") else ""
         return f"{fields.get('ending')}{code} after {fields.get('latency_us', 0) / 1000:.1f} ms, row {self.outcome.seq}"
 
 
 def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
-    """What the ledger knows of the call that `row` belongs to; None where the row is about no call."""
+    """What the ledger knows about the call of this row; None if the row is not about a call."""
     other = find_partner_row(state, row)
     call, outcome = (other, row) if row.kind == "outcome" else (row, other)
     if call is None or call.kind not in VERDICTS:
@@ -95,7 +96,7 @@ def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
     from mcp_server.state.engine.rows import LedgerFilter
 
     wish = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
-    # Sessions move by transitions too; those of a posture have no session's place in them.
+    # Sessions move by transitions, too; only those of a posture have a profile.
     moves = [row for row in state.read_rows(wish) if "profile" in (row.fields.get("to") or {})]
     return moves[-1] if moves else None
 
@@ -106,7 +107,7 @@ def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
     fields = call.fields
     wish = LedgerFilter(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
     for row in state.read_rows(wish):
-        # The call that used the yes may have been put in other words than the one that was asked about.
+        # The call that used the approval may be worded differently from the one that was asked about.
         used = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
         if used or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
             yield row

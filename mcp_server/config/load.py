@@ -300,7 +300,7 @@ def describe_ceiling_source(found: Configuration, settings: Settings) -> str:
     """Who says how high the profile may go, in words for the person."""
     ceiling, written = found.policy.ceiling, found.library.config.max_profile
     if ceiling is Profile.UNRESTRICTED:
-        return "nobody: it is the highest there is"
+        return "nobody (no limit set)"
     if ceiling is written:
         return f"`max_profile` in {settings.config}"
     if ceiling is settings.max_profile:

@@ -43,6 +43,11 @@ def format_list(words: Iterable[str], last: str = "or") -> str:
     return f" {last} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """`1 call`, `2 calls`, `1,200 entries`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 OPENING, CLOSING = "“”„‘’‚«»`´", "“”‘’«»`´"
 
 

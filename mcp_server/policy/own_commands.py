@@ -44,6 +44,8 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "audit": False,
     "summary": False,
     "completion": False,
+    "help": False,
+    "version": False,
 }
 """Every command of the command line: does it answer, choose or change for the person, or which words behind it do?"""
 MODULES = ("mcp_server", "mcp_server.__main__", "mcp_server.cli", "mcp_server.cli.main")

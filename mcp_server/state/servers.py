@@ -56,7 +56,7 @@ class Server:
         """What of the files does not hold in this server, in words for the person."""
         told: list[str] = []
         if self.fault:
-            told.append(f"Process {self.pid} goes on under the last valid rules: {self.fault}.")
+            told.append(f"Process {self.pid} keeps using the last valid rules: {self.fault}.")
         if self.older:
             told.append(
                 f"Process {self.pid} also forbids what these files forbade before, until a valid one has lain still."

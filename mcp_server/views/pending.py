@@ -1,12 +1,12 @@
-"""What waits for the person here? Runs that are paused and questions, of everybody who works in this workspace."""
+"""What needs the person? Paused runs and open questions, of everyone who works in this workspace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import format_one_line, format_time, say
-from mcp_server.policy.pending import MOST, list_paused_runs, list_unanswered_approvals
+from mcp_server.policy.pending import list_paused_runs, list_unanswered_approvals
 from mcp_server.views.posture import build_posture_view
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -55,32 +55,10 @@ def build_pending_view(settings: "Settings", found: "Configuration", state: "Rea
     return PendingView(runs, list_unanswered_approvals(state.load_approvals() if state else (), now))
 
 
-def show_waiting(waits: PendingView, reader: str) -> None:
-    """Above everything else: it is what the person came to do."""
-    for one in waits.paused[:MOST]:
-        say(
-            (format_one_line(f"paused: {one.run}{_format_owner(one.principal, reader)}"), "yellow"),
-            f", since {format_time(one.hold.at)}",
-        )
-        say(format_one_line(f"  {one.hold.reason}; `menugate next{_format_target_options(one, reader)}` lets it go on"))
-    _show_more_count(len(waits.paused), "menugate status --json")
-    for asked in waits.asked[:MOST]:
-        what = f"waits for your yes: `{asked.wanted.tool}`{_format_owner(asked.wanted.principal, reader)}"
-        say((format_one_line(what), "yellow"), f", since {format_time(asked.asked)}")
-        shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
-        say(f"  `menugate approve {asked.id}` or `menugate deny {asked.id}`; `{shows}` shows the call")
-    _show_more_count(len(waits.asked), "menugate approvals")
-
-
-def _show_more_count(count: int, where: str) -> None:
-    if count > MOST:
-        say(f"  and {count - MOST} more; `{where}` shows all of them")
-
-
-def _format_owner(principal: str, reader: str) -> str:
+def format_owner(principal: str, reader: str) -> str:
     return "" if principal == reader else f" of {principal}"
 
 
-def _format_target_options(one: "PausedRun", reader: str) -> str:
+def format_target_options(one: "PausedRun", reader: str) -> str:
     whose = "" if one.principal == reader else f" --principal {one.principal}"
     return f"{whose} --session {one.session}" if one.session else whose

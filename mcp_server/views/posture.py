@@ -1,4 +1,4 @@
-"""Which posture holds here, where does each of its values come from, and who serves under it?"""
+"""Which posture is in force here, where does each value come from, and which servers follow it?"""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, format_time, note
+from mcp_server.views.text import ViewError, format_time
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -21,7 +21,7 @@ NOT_YET = "menugate has not run here yet."
 
 @contextmanager
 def open_state_reader(settings: "Settings") -> Generator["Reader | None", None, None]:
-    """What is remembered here; None where nothing ever was."""
+    """The state of this workspace, or None if there is none yet."""
     if not (settings.state / "state.db").exists():
         yield None
         return
@@ -32,12 +32,12 @@ def open_state_reader(settings: "Settings") -> Generator["Reader | None", None, 
         with Reader.open(settings.url, secrets=settings.secrets) as state:
             yield state
     except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
+        raise ViewError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class PostureView:
-    """The posture that holds for somebody, where each of its values comes from, and what is still to come."""
+    """Somebody's posture, where each value comes from, and the pending changes."""
 
     posture: "Posture"
     origins: Mapping[str, str]
@@ -82,25 +82,26 @@ def find_narrowing(choice: "PostureChoice | None", found: "Configuration", lost:
     return find_narrowed_posture(choice, found.posture.cap_profile(get_ceiling(found, whose)), lost)
 
 
-LEAST = "the least there is, because an earlier state was lost"
-NARROWED = "claimed by a state that this account did not seal; it narrows until you choose"
+LEAST = "the most restricted value, because an earlier state was lost"
+NARROWED = "restricted by a state that this account did not seal; choose a posture to lift it"
 
 
 def load_claimed_choice(settings: "Settings", principal: str) -> "PostureChoice | None":
-    """What another account's state says, where this account has not begun its own."""
+    """What another account's state says, if this account has none of its own yet."""
     from mcp_server.state.peek import peek_posture_choice
 
     return peek_posture_choice(settings.database, settings.secrets, principal) if settings.foreign_state_file else None
 
 
-def warn_of_other_account(settings: "Settings") -> None:
-    """Whoever steers should not think that somebody else's servers follow."""
+def describe_other_account(settings: "Settings") -> str:
+    """So that nobody believes that another account's servers follow; empty if there is no other account."""
     if settings.foreign_state_file and settings.foreign_state_file.exists():
-        note("Another account works in this folder too, with a state of its own: this holds for your account alone.")
+        return "Another account works in this folder, too, with its own state. This applies to your account only."
+    return ""
 
 
 def is_rest_at_narrowest(choice: "PostureChoice | None") -> bool:
-    """Is all that was not chosen since at its least? A state that can still be read claims what was chosen in it."""
+    """Is every axis that was not chosen since most restricted? A state that can still be read may claim otherwise."""
     from mcp_server.model.posture import AXES, PostureChoice
 
     least = PostureChoice.build_most_restricted(0).claims
@@ -115,7 +116,7 @@ def get_ceiling(found: "Configuration", principal: str) -> "Profile":
 
 
 def find_written_keys(config: Path | None) -> dict[str, str]:
-    """The keys of the operator's file, and where each stands."""
+    """The keys of the operator's file, and where each is written."""
     from mcp_server.config.faults import FaultCollector
     from mcp_server.config.reader import Fields, read_yaml_file
 
@@ -124,7 +125,7 @@ def find_written_keys(config: Path | None) -> dict[str, str]:
 
 
 def list_running_servers(state: "Reader") -> list[dict[str, Any]]:
-    """The processes that began, did not say that they ended, and are still there."""
+    """The processes that started, did not record that they ended, and still run."""
     return [
         {"pid": row.fields.get("pid"), "since": format_time(row.at), "version": row.fields.get("version")}
         for row in state.find_running_processes()
@@ -132,7 +133,7 @@ def list_running_servers(state: "Reader") -> list[dict[str, Any]]:
 
 
 def find_principal(wish: str | None, settings: "Settings", found: "Configuration") -> str:
-    """Whose posture is meant; somebody nobody knows would be chosen for in vain."""
+    """The principal with this name; an unknown one is an error, because the change would have no effect."""
     if wish is None or wish == settings.person:
         return settings.person
     from mcp_server.model.text import find_nearest_name, quote_text
@@ -144,20 +145,20 @@ def find_principal(wish: str | None, settings: "Settings", found: "Configuration
         return wish
     near = find_nearest_name(wish, known)
     hint = f" Did you mean {quote_text(near)}?" if near else ""
-    raise CliError(f"nobody here is called {quote_text(wish)}; there are {', '.join(known)}.{hint}")
+    raise ViewError(f"nobody here is called {quote_text(wish)}; known names: {', '.join(known)}.{hint}")
 
 
 def find_session(wish: str, settings: "Settings") -> str:
-    """A session that is on record here, or is held; of any other something would be said in vain."""
+    """The session with this id, if it is on record or paused; any other is an error."""
     from mcp_server.state.engine.rows import LedgerFilter
 
     with open_state_reader(settings) as state:
         held = {session for _, session in state.load_holds()} if state else set[str]()
         if wish in held or (state and any(state.read_rows(LedgerFilter(session=wish, tail=1)))):
             return wish
-    raise CliError(
-        f"there is no session `{wish}` on record here; `menugate summary` names the one of the newest run, "
-        "`menugate audit show N` that of row N."
+    raise ViewError(
+        f"there is no session `{wish}` on record here; `menugate summary` names the session of the newest run, and "
+        "`menugate audit show N` the session of row N."
     )
 
 

@@ -1,12 +1,14 @@
-"""What is to be said of this workspace? Its law and limits, its guards, and what is remembered, as plain values."""
+"""What is there to know about this workspace? Configuration and limits, guards, state and running calls."""
 
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import format_time
+from mcp_server.model.posture import Profile
+from mcp_server.model.text import format_count
 from mcp_server.views.posture import list_running_servers
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_server.state.running_calls import RunningWork
 
 REFUSALS = 5
+NO_RIPGREP = "is not installed"
 
 
 def collect_status(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
@@ -48,7 +51,7 @@ def collect_status(settings: "Settings", found: "Configuration", state: "Reader 
 
 
 def collect_running_work(settings: "Settings") -> dict[str, Any]:
-    """What runs for this account, also in a server that keeps its state with other keys."""
+    """What runs for this account, including servers that keep their state with other keys."""
     from mcp_server.state.running_calls import read_running_calls
 
     clients, works = read_running_calls(settings.all_state_folders)
@@ -56,24 +59,47 @@ def collect_running_work(settings: "Settings") -> dict[str, Any]:
 
 
 def get_reviewer(found: "Configuration") -> dict[str, str] | None:
-    """Who is sent what a run came to; it leaves this machine, so the person sees it where they look first."""
+    """The model that reviews finished runs: it may be on another machine, so the person must see it."""
     wish = found.library.config.review
     return {"model": wish.model, "place": wish.place} if wish else None
 
 
 def describe_guards(settings: "Settings", found: "Configuration") -> dict[str, str]:
-    """Which of their ways the guards take on this machine; tried out, because a kernel may only seem to have it."""
+    """How the guards work on this machine, found out by trying: a kernel may only claim to support something."""
     import asyncio
 
-    from mcp_server.guards.openat import choose_resolver, open_by_kernel
     from mcp_server.guards.processes.build import find_sandboxes
     from mcp_server.guards.processes.choose import SandboxChooser
 
-    paths = "openat2" if choose_resolver() is open_by_kernel else "step by step, because this kernel has no openat2"
-    shut_in = asyncio.run(
-        SandboxChooser(find_sandboxes(settings.search_path), found.library.config.sandbox).describe_sandbox()
-    )
-    return {"paths": paths, "search": describe_search_engine(settings), "sandbox": shut_in}
+    sandboxes = SandboxChooser(find_sandboxes(settings.search_path), found.library.config.sandbox)
+    return {
+        "paths": describe_path_guard()[0],
+        "search": describe_search_engine(settings),
+        "sandbox": asyncio.run(sandboxes.describe_sandbox()),
+    }
+
+
+def describe_path_guard() -> tuple[str, bool]:
+    """How paths are opened, and whether the kernel does it in one step."""
+    from mcp_server.guards.openat import choose_resolver, open_by_kernel
+
+    by_kernel = choose_resolver() is open_by_kernel
+    return "openat2" if by_kernel else "step by step, because this kernel has no openat2", by_kernel
+
+
+def describe_configuration(modes: int, tools: int, rules: int) -> str:
+    """`4 modes, 51 tools, 1 rule`."""
+    return ", ".join((format_count(modes, "mode"), format_count(tools, "tool"), format_count(rules, "rule")))
+
+
+def describe_ceiling(ceiling: str, source: str) -> str:
+    """The highest profile, and who limits it."""
+    return f"{ceiling} (no limit set)" if ceiling == Profile.UNRESTRICTED else f"{ceiling}, set by {source}"
+
+
+def describe_key_lifetime(lifetime: str) -> str:
+    """For keys that end, how to keep them."""
+    return f"they last {lifetime}; set MENUGATE_STATE_HOME to a folder that keeps them"
 
 
 def describe_search_engine(settings: "Settings") -> str:
@@ -89,8 +115,8 @@ def describe_search_engine(settings: "Settings") -> str:
         program = find_ripgrep(settings.search_path)
         engine = FileSearch(Jail(Path(folder)), ripgrep=program).grep(Search("one")).engine
     if engine == "ripgrep":
-        return "ripgrep, shut in"
-    return "plain Python, because ripgrep " + ("cannot be shut in here" if program else "is not installed")
+        return "ripgrep, sandboxed"
+    return "plain Python, because ripgrep " + ("cannot be sandboxed here" if program else NO_RIPGREP)
 
 
 def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str, Any]:

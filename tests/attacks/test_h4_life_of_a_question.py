@@ -283,7 +283,7 @@ def test_stop_says_that_it_ended_a_call_that_waited(
         stopped = menugate("stop")
         assert stopped.code == 0
         assert "`fs_delete` `notes.md` (waiting for your answer" in stopped.out
-        assert "Nothing of them was running" not in stopped.out
+        assert "Nothing was running" not in stopped.out
         assert said(one.until(number)[0]).startswith("Error CANCELLED")
         assert listed(menugate) == []
         assert menugate("approve", id).code == 1

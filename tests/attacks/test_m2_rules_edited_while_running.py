@@ -144,17 +144,17 @@ def test_the_last_valid_rules_stay_in_force_and_status_says_so(
         assert str(path) in found["servers"][0]["fault"]
         assert found["rules"] == 1
         told = typed(workspace, home, "status").out
-        assert f"Process {one.process.pid} goes on under the last valid rules" in told
+        assert f"Process {one.process.pid} keeps using the last valid rules" in told
         # Who asks what would be decided is told what is decided.
         call = json.dumps({"command": "touch made"})
         answer = json.loads(typed(workspace, home, "explain", "bash", call, "--json").out)
         assert (answer["code"], answer["server"]) == ("RULE_DENIED", one.process.pid)
         listed = typed(workspace, home, "rules", "list")
         assert "bash(touch:*)" in listed.out
-        assert "goes on under the last valid rules" in listed.err
+        assert "keeps using the last valid rules" in listed.err
         examined = typed(workspace, home, "doctor")
         assert examined.code == 1
-        assert "goes on under the last valid rules" in examined.out
+        assert "keeps using the last valid rules" in examined.out
         path.write_text(DENIES)
         until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
         assert ran(one).startswith("Error RULE_DENIED")
@@ -177,7 +177,7 @@ def test_where_there_was_no_file_that_is_what_stays_in_force(
         path.write_text(FAULTY[how])
         until(lambda: all(each["fault"] for each in status(workspace, home)["servers"]))
         assert "Error" not in ran(one)
-        says = f"Process {one.process.pid} goes on under the last valid rules"
+        says = f"Process {one.process.pid} keeps using the last valid rules"
         found = status(workspace, home)
         assert (found["rules"], str(path) in found["servers"][0]["fault"]) == (0, True)
         call = json.dumps({"command": "touch made"})
@@ -189,7 +189,7 @@ def test_where_there_was_no_file_that_is_what_stays_in_force(
         # What looks at the files alone says what is wrong there, and nothing that is not so.
         for words in (["check"], ["trust"]):
             told = typed(workspace, home, *words)
-            head = f"nothing starts until it is put right, and process {one.process.pid} goes on under the last valid"
+            head = f"nothing starts until you fix it, and process {one.process.pid} keeps using the last valid"
             assert (told.code, head in told.out + told.err) == (1, True), words
         path.unlink()
         until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
@@ -214,7 +214,7 @@ def test_the_person_narrows_beside_a_faulty_file_as_the_server_judges(
         for words in NARROWER:
             told = typed(workspace, home, *words)
             assert told.code == 0, told.err
-            assert f"Process {one.process.pid} goes on under the last valid rules" in told.err
+            assert f"Process {one.process.pid} keeps using the last valid rules" in told.err
             assert "nothing" not in told.err
         until(lambda: ran(one).startswith("Error"))
         assert "profile restricted" in typed(workspace, home, "profile").out

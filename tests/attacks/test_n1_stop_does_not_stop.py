@@ -170,7 +170,7 @@ def test_stop_ends_shells_of_every_kind_and_says_so_once(workspace: Path, home: 
         stopped = typed(workspace, home, "stop")
         assert sleeping(number) == []
         assert all(stopped.out.count(f"{number}{last}") == 1 for last in (1, 3)), stopped.out
-        assert "Nothing of them was running." in typed(workspace, home, "stop").out
+        assert "Nothing was running." in typed(workspace, home, "stop").out
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -140,7 +140,7 @@ def test_a_decision_carries_every_field(lived: Type) -> None:
             ["at the layer rules with RULE_DENIED", "the deny rule Read(secret/**)"],
         ),
         ("--layer profile", ["was refused at the layer profile", "destroy-local, which needs profile trusted"]),
-        ("--kind question", ["waited for the person's yes", "the ask rule Write(asked/**)"]),
+        ("--kind question", ["needed your approval", "the ask rule Write(asked/**)"]),
         ("--tool nobody_knows", ["was refused at the layer find with UNKNOWN_TOOL"]),
         ("--tool complete --kind outcome", ["`complete` ran", "no layer objected", "done after"]),
         ("--code NOT_FOUND", ["`Read` ran", "problem with NOT_FOUND", "opencode over stdio"]),
@@ -152,7 +152,7 @@ def test_why_is_answered_from_the_record(flags: str, says: list[str], lived: Typ
     assert said.code == 0
     for piece in says:
         assert piece in " ".join(said.out.split()), said.out
-    assert "nobody yet: what the operator's file says" in said.out
+    assert "nobody; it comes from the operator's file or the defaults" in said.out
     assert json.loads(lived(f"audit why {row['seq']} --json").out)["call"]["tool"] == row["tool"]
 
 
@@ -164,11 +164,13 @@ def test_why_names_who_allowed_it(lived: Type, place: Path, home: Path) -> None:
     said = " ".join(lived(f"audit why {newest}").out.split())
     assert f"chosen by {principal}, in row" in said and "-> trusted (the person chose it)" in said
     older = rows(lived, "--kind intent")[0]["seq"]
-    assert "nobody yet" in lived(f"audit why {older}").out, "what was chosen later allowed nothing earlier"
+    assert "nobody; it comes from the operator's file or the defaults" in lived(f"audit why {older}").out, (
+        "what was chosen later allowed nothing earlier"
+    )
 
 
 def test_why_about_what_is_no_call(lived: Type) -> None:
-    assert "nothing was decided" in lived(f"audit why {rows(lived, '--kind start')[0]['seq']}").err
+    assert "not a call; see `menugate audit show 1`" in lived(f"audit why {rows(lived, '--kind start')[0]['seq']}").err
     assert lived("audit why 99999").code == 1
 
 

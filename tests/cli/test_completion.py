@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_server.cli.commands import COMMANDS
+from mcp_server.cli.topics import TOPICS
 from mcp_server.model.posture import WorkMode
 from tests.cli.conftest import Type
 from tests.clients.served import command, environment
@@ -18,13 +20,12 @@ MODES = " ".join(mode.name for mode in opened().menus)
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
-        (
-            "''",
-            "serve menus check rules trust untrust explain call status messages mode control profile model ai-mode "
-            "reasoning autonomous steer doctor todos memory index approvals approve deny pause next stop report audit "
-            "summary completion",
-        ),
+        ("''", " ".join(COMMANDS)),
         ("m", "menus messages mode model memory"),
+        ("h", "help"),
+        ("help ''", " ".join([*COMMANDS, *TOPICS])),
+        ("help pro", "profile profiles"),
+        ("version --j", "--json"),
         ("audit ''", "tail show why verify export"),
         ("audit t", "tail"),
         ("audit tail --k", "--kind"),

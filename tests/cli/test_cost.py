@@ -76,7 +76,7 @@ def test_without_the_counter_there_is_an_estimate_that_says_so(monkeypatch: pyte
     assert [near(about.root[face], exact.root[face]) for face in Listing] == [True] * 4
     assert [near(about.modes[name], exact.modes[name]) for name in exact.modes] == [True] * len(exact.modes)
     said = menugate("menus --tokens")
-    assert "an estimate" in said.err
+    assert "The token counts are estimates" in said.err
     assert json.loads(menugate("menus --tokens --json").out)["tokens"]["exact"] is False
 
 

@@ -65,7 +65,7 @@ def test_every_command_shows_every_fault_with_its_place(line: str, stream: str, 
     said = menugate(f"{line} --config menugate.yaml")
     assert said.code == 1
     text = getattr(said, stream)
-    assert "3 faults; nothing runs until they are put right:" in text
+    assert "3 faults; nothing runs until you fix them:" in text
     for place, message in FAULTS:
         (fault,) = [one for one in text.splitlines() if place in one]
         assert message in fault
@@ -76,7 +76,7 @@ def test_the_operators_usual_file_is_found(place: Path, home: Path, menugate: Ty
     folder = home / ".config" / "menugate"
     folder.mkdir(parents=True)
     (folder / "menugate.yaml").write_text("max_profile: god\n")
-    assert "1 fault; nothing runs until it is put right:" in menugate("check").out
+    assert "1 fault; nothing runs until you fix it:" in menugate("check").out
     (folder / "menugate.yaml").write_text("work_mode: review\n")
     assert f"configuration {folder / 'menugate.yaml'}" in menugate("check").out
     assert f"{folder / 'menugate.yaml'}:1" in menugate("status").out
@@ -147,8 +147,8 @@ def test_a_pack_is_part_of_what_is_checked_and_called(place: Path, menugate: Typ
     ("modes", "finds"),
     [
         (9, []),
-        (16, ["menu_enter: with the modes it names it has"]),
-        (24, ["menu_enter: with the modes it names it has", "the instructions for ROOT are over 2048 bytes"]),
+        (16, ["menu_enter: its description has"]),
+        (24, ["menu_enter: its description has", "the instructions for ROOT are longer than 2048 bytes"]),
     ],
 )
 def test_what_hosts_cut_off_is_a_fault(modes: int, finds: list[str], place: Path, menugate: Type) -> None:

@@ -56,7 +56,7 @@ def test_calls_leave_rows_that_verify(lived: Type, place: Path) -> None:
         ("refusal", "fs_delete"),
     ]
     said = lived("audit verify")
-    assert (said.code, "The record is whole" in said.out) == (0, True)
+    assert (said.code, "The record is intact" in said.out) == (0, True)
 
 
 def test_a_call_on_the_command_line_says_where_it_came_from(lived: Type) -> None:
@@ -89,7 +89,7 @@ def test_a_ledger_that_is_gone_is_not_a_ledger_that_never_was(lived: Type, place
     for path in (place / ".menugate").glob("state.db*"):
         path.unlink()
     said = lived("audit verify")
-    assert (said.code, "the ledger was taken away" in said.err) == (1, True)
+    assert (said.code, "somebody removed the ledger" in said.err) == (1, True)
 
 
 def test_status_sees_that_the_end_was_cut_off(lived: Type, place: Path) -> None:
@@ -114,13 +114,13 @@ def test_an_export_can_be_checked_elsewhere(lived: Type, place: Path) -> None:
 def test_an_export_writes_over_nothing(lived: Type, place: Path) -> None:
     (place / "kept.txt").write_text("mine")
     said = lived("audit export --output kept.txt")
-    assert (said.code, "is not written over" in said.err) == (1, True)
+    assert (said.code, "is not overwritten" in said.err) == (1, True)
     assert (place / "kept.txt").read_text() == "mine"
     (place / "link.txt").symlink_to("elsewhere.txt")
     assert lived("audit export --output link.txt").code == 1
     assert not (place / "elsewhere.txt").exists()
     said = lived("audit export --output nowhere/at/all")
-    assert (said.code, "cannot be made" in said.err) == (1, True)
+    assert (said.code, "cannot be created" in said.err) == (1, True)
 
 
 def test_an_export_that_breaks_off_leaves_no_half_file(
@@ -161,7 +161,7 @@ def test_messages_are_new_until_they_were_shown(menugate: Type) -> None:
     assert [one["text"] for one in json.loads(menugate("messages --json --keep").out)] == ["first", "second\nline"]
     said = menugate("messages").out
     assert "first" in said and "| second\n| line" in said and "attached: notes.md" in said
-    assert "There is nothing new" in menugate("messages").out
+    assert "No new messages" in menugate("messages").out
     menugate("call message_user", json.dumps({"message": "third"}))
     every = json.loads(menugate("messages --all --json").out)
     assert [(one["text"], one["read"]) for one in every] == [
@@ -213,7 +213,7 @@ def test_a_handle_from_the_command_line_leads_back(menugate: Type) -> None:
 def test_an_intent_without_outcome_says_so(lived: Type, place: Path) -> None:
     intent = rows(lived, "audit tail --kind intent")[-1]["seq"]
     change(place, f"DELETE FROM ledger WHERE seq = {intent} + 1")
-    assert "There is no outcome" in lived(f"audit show {intent}").out
+    assert "No outcome" in lived(f"audit show {intent}").out
 
 
 def test_what_was_chosen_holds_and_is_named(menugate: Type, place: Path, home: Path) -> None:

@@ -21,7 +21,7 @@ def test_a_full_disk_behind_the_output_is_said(line: str, place: Path, home: Pat
             command(*line.split()), cwd=place, env=environment(home), stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert said.returncode == 1
-    assert said.stderr == "menugate: what was to be printed cannot be written (No space left on device).\n"
+    assert said.stderr == "menugate: the output cannot be written (No space left on device).\n"
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_who_declined_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_progress_shows_how_far_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(output, "PROGRESS_SECONDS", 0.0)
     with watched() as eyes, output.show_progress("rows") as told:
         told(1500, 3000)
     assert eyes.getvalue() == "\rrows: 1,500 of 3,000 (50 %)\x1b[K\r\x1b[K"

@@ -59,8 +59,8 @@ def test_status_says_what_is_to_come_and_who_set_the_ceiling(menugate: Type) -> 
     menugate("steer profile trusted for-next-unit")
     menugate("mode review --scope next-milestone --reason 'time to look'")
     said = menugate("status --max-profile trusted").out
-    assert "to come: back to profile usual when the unit ends" in said
-    assert "to come: work mode review, next-milestone" in said
+    assert "pending: back to profile usual when the unit ends" in said
+    assert "pending: work mode review, next-milestone" in said
     assert "ceiling    trusted, set by `--max-profile`" in said
     facts = json.loads(menugate("status --json").out)
     assert facts["badge"] == "build | autonomous | trusted | smart"
@@ -71,7 +71,7 @@ def test_status_says_what_is_to_come_and_who_set_the_ceiling(menugate: Type) -> 
 @pytest.mark.parametrize(
     ("operators", "workspaces", "flag", "says"),
     [
-        ("listing: auto", "", "", "unrestricted, set by nobody: it is the highest there is"),
+        ("listing: auto", "", "", "unrestricted (no limit set)"),
         ("max_profile: trusted", "", "", "trusted, set by `max_profile` in {operators}"),
         ("max_profile: trusted", "", "--max-profile unrestricted", "trusted, set by `max_profile` in {operators}"),
         ("max_profile: trusted", "max_profile: normal", "", "normal, set by `max_profile` in {workspaces}"),

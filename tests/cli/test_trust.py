@@ -36,7 +36,7 @@ def test_untrusted_it_narrows_and_no_more(own: Path, home: Path, menugate: Type)
     assert json.loads(menugate("status --json").out)["ceiling"] == "trusted"
     assert menugate(WRITE).code == 1
     assert "set aside" in menugate("rules list").out
-    assert "2 more" in menugate("check").out
+    assert "2 allow rules and prompts of this folder's own will not count" in menugate("check").out
     assert "own words" not in words(own, home)
 
 
@@ -129,14 +129,14 @@ def test_a_fault_in_it_keeps_nobody_from_choosing(text: str, own: Path, home: Pa
         (own / "menugate.yaml").write_text(text + "\n")
         said = menugate("profile restricted")
         assert (said.code, said.out.splitlines()[0]) == (0, "profile restricted: in force")
-        assert "has faults and is left aside here; `menugate check` shows them" in said.err
+        assert "has faults and is ignored here; `menugate check` shows them" in said.err
         assert line.message()["method"] == "notifications/tools/list_changed"
         assert "Write" not in line.names()
         assert menugate("steer mode plan").code == menugate("mode").code == 0
         assert menugate("check").code == 1
         said = menugate("explain Read")
         assert said.code == 0
-        assert "goes on under the last valid rules" in said.err
+        assert "keeps using the last valid rules" in said.err
 
 
 def test_the_lower_limit_counts(place: Path, menugate: Type) -> None:
@@ -170,7 +170,7 @@ def test_examples_are_run_and_say_which_rule_decides(own: Path, menugate: Type) 
     assert said.code == 0
     assert "holds  deny Read(secret/**)  matches  Read(secret/a.txt)" in said.out
     assert "decided by deny: Read(secret/**)" in said.out
-    assert "does not match  Read(open/a.txt)" in said.out and "no rule speaks about it" in said.out
+    assert "does not match  Read(open/a.txt)" in said.out and "decided by no rule" in said.out
     tried = json.loads(menugate("rules test --json").out)
     assert (tried["ok"], [one["holds"] for one in tried["examples"]]) == (True, [True, True])
 

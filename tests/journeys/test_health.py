@@ -102,13 +102,13 @@ def test_where_no_server_could_keep_its_state_things_are_not_in_order(menugate: 
     said = menugate("doctor fix --json")
     assert said.code == 1
     (found,) = findings(said.out)["state file"]
-    assert f"{place / '.menugate'} is not a folder that you may read and write" in found["says"]
+    assert f"{place / '.menugate'} is not a folder that you can read and write" in found["says"]
 
 
 LEFT: list[tuple[str, Plant]] = [
-    ("results from more than a day ago", lambda work, _: old(work / ".menugate" / "spill" / "grep.txt")),
-    ("left half written", lambda work, _: old(work / ".menugate" / ".http.token-0123")),
-    ("left half written", lambda _, home: old(key(home).with_name(".ledger.key-abcd"))),
+    ("saved result older than a day", lambda work, _: old(work / ".menugate" / "spill" / "grep.txt")),
+    ("half-written file", lambda work, _: old(work / ".menugate" / ".http.token-0123")),
+    ("half-written file", lambda _, home: old(key(home).with_name(".ledger.key-abcd"))),
 ]
 
 
@@ -129,7 +129,7 @@ def test_a_server_that_was_killed_is_noted(menugate: Type, place: Path, home: Pa
         one.call("menu_enter", mode="swe")
         one.process.kill()
         one.process.wait()
-        assert f"process {one.process.pid} ended without saying so" in menugate("doctor").out
+        assert f"process {one.process.pid} ended unexpectedly" in menugate("doctor").out
 
 
 HOLDING = """
@@ -177,7 +177,7 @@ def test_what_follows_is_what_the_operator_said(menugate: Type, place: Path, hom
         return
     assert (work, profile) == ("build", "trusted")
     if policy == "log-only":
-        assert stands["to_come"] == [] and "nothing new" in menugate("messages").out
+        assert stands["to_come"] == [] and "No new messages" in menugate("messages").out
         return
     (asked,) = stands["to_come"]
     assert f"menugate steer --confirm {asked['id']}" in menugate("messages").out

@@ -189,7 +189,7 @@ def test_the_person_sees_and_takes_away_what_is_remembered(workspace: Path, home
     told = [json.loads(line) for line in typed(workspace, home, "audit", "tail", "-n", "99", "--json").splitlines()]
     events = [row["event"] for row in told if row.get("record") == "memory"]
     assert events == ["learned"] * 4 + ["forgotten"] * 2 + ["learned"]
-    assert "The record is whole" in typed(workspace, home, "audit", "verify")
+    assert "The record is intact" in typed(workspace, home, "audit", "verify")
     assert not any("Fridays" in json.dumps(row) for row in told)
 
 

@@ -72,7 +72,7 @@ def test_a_finished_run_is_reviewed_by_the_model(workspace: Path, home: Path) ->
         "suggested next action: read the other note\n\n",
     ]
     named = typed(workspace, home, "status", "--config", str(home / "menugate.yaml"))
-    assert f"review     some-model at 127.0.0.1:{one.port} is sent the record of every run that ends" in named
+    assert f"review     some-model at 127.0.0.1:{one.port} gets the record of every finished run" in named
     shown = report(workspace, home)
     assert shown["opinion"]["issues"] == SAYS["issues"] and shown["issues"] != SAYS["issues"]
     (row,) = [

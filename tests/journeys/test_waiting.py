@@ -31,11 +31,11 @@ def test_a_call_that_needs_a_yes_is_named_until_it_is_answered(workspace: Path, 
     (asked,) = facts(workspace, home)["approvals"]
     assert asked.keys() == {"id", "tool", "principal", "since"}
     shown = typed(workspace, home, "status").splitlines()
-    assert shown[1].startswith("waits for your yes: `fs_delete`, since 20")
+    assert shown[1].startswith("needs your approval: `fs_delete`, since 20")
     assert shown[2].startswith(f"  `menugate approve {asked['id']}` or `menugate deny {asked['id']}`")
     typed(workspace, home, "approve", asked["id"])
     assert facts(workspace, home) == {"paused": [], "approvals": []}
-    assert "waits for your yes" not in typed(workspace, home, "status")
+    assert "needs your approval" not in typed(workspace, home, "status")
 
 
 def test_a_paused_run_is_named_until_it_goes_on_or_is_over(workspace: Path, home: Path, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_paused_run_is_named_until_it_goes_on_or_is_over(workspace: Path, home
         assert (held["by"], "budget of 1 calls" in held["reason"]) == ("budget", True)
         line = next(line for line in typed(workspace, home, "status").splitlines() if "budget of 1 calls" in line)
         command = line.partition("`menugate ")[2].partition("`")[0]
-        assert typed(workspace, home, *command.split()).startswith(f"The runs of session {held['session']} go on.")
+        assert typed(workspace, home, *command.split()).startswith(f"Resumed the runs of session {held['session']}.")
         assert facts(workspace, home)["paused"] == []
         # Another hold, whose run is completed while it waits.
         while "BUDGET_SPENT" not in said(one.call("fs_list_directory", path=".")):
@@ -110,6 +110,6 @@ def test_in_a_host_everybody_sees_their_own(here: Here) -> None:
         assert "Paused" not in his and "Waits" not in his
     # The person at the terminal sees everybody's, with whose it is.
     shown = typed(here.work, here.home, "status")
-    assert "waits for your yes: `fs_delete` of alice, since " in shown
+    assert "needs your approval: `fs_delete` of alice, since " in shown
     assert "of alice, since " in shown.partition("paused: ")[2]
     assert "`menugate next --principal alice --session " in shown
