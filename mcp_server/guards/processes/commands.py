@@ -290,7 +290,7 @@ def _describe_missing_sandbox(ladder: SandboxChooser) -> str:
 
 @dataclass
 class CappedOutput:
-    """The beginning of what came, and whether there was more."""
+    """The beginning of the output, and whether there was more."""
 
     most: int
     data: bytearray = field(default_factory=bytearray)
