@@ -22,7 +22,7 @@ FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 MOST_LINKS = 40
 
 OPENAT2 = 437
-"""The number is the same on both machines below; all others use `open_by_steps`."""
+"""The number is the same on all machines; those not in `MACHINES` use `open_by_steps`."""
 MACHINES = ("x86_64", "aarch64")
 NO_MAGICLINKS = 0x02
 BENEATH = 0x08

@@ -1,7 +1,7 @@
 """Where does the rest of a long result go? Into a file beside menugate's state, which `Read` may open for a day.
 
 The folder lies in the workspace, where a sandboxed command may plant anything: nothing found there is followed or
-overwritten, and the folder is not used once others can write to it.
+overwritten, and a folder that is no longer ours alone is not used.
 """
 
 import json

@@ -58,7 +58,7 @@ def find_state_folder(top: Path, secrets: Path | None) -> Path:
     if own is not None and is_known_state(secrets, own):
         return own
     if secrets is not None and (secrets / KEY).is_dir():
-        # No key exists and none can be made, so nothing gets sealed. Later errors tell the caller why.
+        # No key exists and none can be made, so nothing is sealed; a caller that needs one is told why.
         return top
     if not any(os.path.lexists(top / name) for name in (STATE, ANCHOR)) and find_folder_owner(top) is None:
         return top

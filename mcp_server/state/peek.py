@@ -28,8 +28,8 @@ Held: TypeAlias = Mapping[tuple[str, str], Hold]
 
 @contextmanager
 def open_read_only(path: Path) -> "Generator[sqlite3.Connection]":
-    """Open a state file with Python's own sqlite3. Its origin is not trusted, so statements get little time, and
-    computed columns are not read."""
+    """Open a state file with Python's own sqlite3. Its origin is not trusted, so statements get little
+    time, and a file with views or triggers is refused."""
     import sqlite3
 
     address = f"file:{quote(str(path))}?mode=ro"

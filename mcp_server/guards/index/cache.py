@@ -230,7 +230,7 @@ def _make_cache(path: Path) -> None:
             link.execute("COMMIT")
         finally:
             link.close()
-        # What an earlier file left beside it would be taken for a part of this one.
+        # SQLite would treat an earlier file's leftovers as part of this one.
         _remove_files(path)
         draft.rename(path)
 

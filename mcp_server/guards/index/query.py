@@ -135,7 +135,7 @@ class IndexQuery:
 
 
 def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
-    """How well a symbol fits; 0 where it does not. Without a query every one does."""
+    """How well a symbol matches; 0 if it does not. Without a query, every symbol matches."""
     if not tokens:
         return 1
     full, name = symbol.full_name.casefold(), symbol.name.casefold()

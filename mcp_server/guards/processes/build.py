@@ -1,4 +1,4 @@
-"""How are child processes built? One `CommandHost` starts them all, sandboxed as the profile requires."""
+"""How are child processes built? One `CommandHost` starts, sandboxes and ends them all."""
 
 import sys
 

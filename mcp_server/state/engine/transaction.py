@@ -148,7 +148,7 @@ def escape_surrogates(text: str) -> str:
 
 
 def to_whole_number(value: object) -> int:
-    """Return a number from the file; raises if it is not one that can be counted on from."""
+    """Return a number from the file, or 0 if counting could not continue from it."""
     return value if isinstance(value, int) and 0 <= value < MOST_COUNTED else 0
 
 
@@ -248,7 +248,7 @@ class Inbox:
         self._pending.extendleft(reversed(wishes))
 
     def gather(self) -> tuple[list[StoreJob], bool]:
-        """Return everything queued, or what arrives within a tick; and whether it was the last."""
+        """Wait up to a tick, then take what is queued, up to one batch; also return whether it was the last."""
         batch: list[StoreJob] = []
         try:
             wish = self._queue.get(timeout=TICK_SECONDS)
