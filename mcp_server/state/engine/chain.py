@@ -49,7 +49,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=T
 
 
 def format_canonical_json(fields: Mapping[str, Any]) -> str:
-    """The canonical text of these fields. None is left out; overlong text is truncated."""
+    """The canonical text of these fields. Fields that are None are left out; overlong strings are truncated."""
     body = _encode({key: value for key, value in fields.items() if value is not None})
     return body if len(body) <= LONGEST_BODY else _encode({key: _clip(value) for key, value in fields.items()})
 

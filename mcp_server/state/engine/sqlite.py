@@ -63,8 +63,7 @@ def find_network_share(path: Path, mounts: str | None = None) -> str | None:
 
 
 class DatabaseLock:
-    """One writer at a time, across all processes. Polled, so that a stopped holder costs a deadline and does not hang
-    us.
+    """One writer at a time, across all processes. Polled, so that a stopped holder costs a deadline, not a hang.
 
     A polling process would starve beside a busy one, so every caller first takes the turn, behind which the busy
     process then has to wait. The turn is a courtesy, not a guarantee: a process stopped while holding it causes a
