@@ -1,4 +1,4 @@
-"""How does something come to its place, or leave it, without anybody being overwritten or anything being lost?"""
+"""How is a file put in place or taken away without overwriting or losing anything?"""
 
 import errno
 import os
@@ -19,26 +19,26 @@ from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.refusals import build_path_refusal
 
 Spot: TypeAlias = tuple[int, str]
-"""An open folder and one name in it."""
+"""An open folder and a name in it."""
 
 RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
 NOREPLACE = 1
 EXCLUSIVE = 4
-"""What macOS calls the same."""
+"""macOS's name for the same flag."""
 UNKNOWN = frozenset({errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP})
-"""How kernels, file systems and seccomp filters say that they cannot."""
+"""How kernels, file systems and seccomp filters report that they do not support the call."""
 SCRATCH = ".menugate-scratch-"
 LEFT_OVER = 3600.0
-"""Seconds after which nobody works in such a folder any more."""
+"""Seconds after which nobody can still be using such a folder."""
 KEPT_ATTRIBUTES = ("user.", "system.posix_acl_access")
 Approved: TypeAlias = Callable[[str], None] | None
-"""Looks at what lies at this path now, and raises `Refusal` where it is not what was shown; None where nobody was
+"""Checks what lies at this path now and raises `Refusal` if it is not what the person was shown; None if nobody was
 asked."""
 HELD = ".menugate-held-"
 
 
 def rename_without_overwriting(source: Spot, target: Spot) -> None:
-    """Renames, and fails where the target exists: in one step, or in two careful ones where there is no such call."""
+    """Rename, and fail if the target exists: in one step, or in two where the system call is missing."""
     call = _load_exclusive_rename()
     if call is None:
         return rename_in_two_steps(source, target)
@@ -51,7 +51,7 @@ def rename_without_overwriting(source: Spot, target: Spot) -> None:
 
 
 def rename_in_two_steps(source: Spot, target: Spot) -> None:
-    """First takes the name, which fails when somebody has it, then puts the thing there."""
+    """Claim the name first, which fails if it is taken, then put the thing there."""
     (here, old), (there, new) = source, target
     if stat.S_ISDIR(os.stat(old, dir_fd=here, follow_symlinks=False).st_mode):
         os.mkdir(new, 0o700, dir_fd=there)
@@ -68,7 +68,7 @@ def rename_in_two_steps(source: Spot, target: Spot) -> None:
 
 @cache
 def _load_exclusive_rename() -> Callable[[Spot, Spot], None] | None:
-    # Here and not above: loading ctypes costs milliseconds that a start without file calls need not pay.
+    # Imported here because loading ctypes costs milliseconds, which a start without file calls need not pay.
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -92,9 +92,9 @@ def _load_exclusive_rename() -> Callable[[Spot, Spot], None] | None:
 
 
 def write_draft(folder: int, data: bytes, replaced: os.stat_result | None, mode: int | None) -> str:
-    """The bytes in a new file beside their place, on the disk and not only on the way there; its name."""
+    """Write the bytes to a new file beside the target, synced to disk; return its name."""
     name = f".{secrets.token_hex(8)}.tmp"
-    # 0666 lets the person's umask decide about a new file; what replaces a private one is private from the start.
+    # 0666 lets the person's umask decide about a new file; the draft of a replacement starts private.
     file = os.open(
         name,
         os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
@@ -105,7 +105,7 @@ def write_draft(folder: int, data: bytes, replaced: os.stat_result | None, mode:
         with os.fdopen(file, "wb") as out:
             out.write(data)
             out.flush()
-            # Never setuid or setgid: what was trusted with those rights was the old content.
+            # Never setuid or setgid: those rights were trusted to the old content.
             if replaced is not None:
                 with suppress(PermissionError):
                     os.fchown(file, replaced.st_uid, replaced.st_gid)
@@ -120,7 +120,7 @@ def write_draft(folder: int, data: bytes, replaced: os.stat_result | None, mode:
 
 
 def copy_file_attributes(old: int, folder: int, name: str) -> None:
-    """What the person hung on a file (tags, access lists) goes over to the one that replaces it."""
+    """Copy what the person attached to the old file (tags, access lists) to the new one."""
     if not hasattr(os, "listxattr"):
         return
     with suppress(OSError):
@@ -139,7 +139,7 @@ def discard_draft(folder: int, name: str) -> None:
 
 
 def sync_folder(folder: int) -> None:
-    """The new name itself outlives a power cut; where a disk cannot promise that, the file is there all the same."""
+    """Make the new name survive a power cut. If the disk cannot promise that, the file is still there."""
     with suppress(OSError):
         opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -150,7 +150,7 @@ def sync_folder(folder: int) -> None:
 
 @contextmanager
 def open_scratch_folder(jail: Jail, below: str) -> Generator[str, None, None]:
-    """A new folder in this one, gone with all that is in it. What an ended server left goes as well."""
+    """Create a scratch folder and remove it with all its contents. Also removes what earlier servers left behind."""
     name = SCRATCH + secrets.token_hex(4)
     _remove_old_scratch_folders(jail, below)
     with jail.open_place(f"{below}/{name}", follow=False) as place:
@@ -158,7 +158,7 @@ def open_scratch_folder(jail: Jail, below: str) -> Generator[str, None, None]:
         try:
             yield place.path
         finally:
-            # Links in it are taken away and not followed.
+            # Removes links inside it without following them.
             shutil.rmtree(name, ignore_errors=True, dir_fd=place.folder)
 
 
@@ -175,13 +175,14 @@ def _remove_old_scratch_folders(jail: Jail, below: str) -> None:
 
 
 class Trash:
-    """A folder of our own where deleted things lie under the path they had, for a person to have them back."""
+    """A folder of menugate's own that keeps deleted things under their old paths, so that the person can restore
+    them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def move_to_trash(self, jail: Jail, place: JailPath) -> str:
-        """Moves a file, a link or an empty folder here; answers with its new path."""
+        """Move a file, a link or an empty folder here; return its new path."""
         target = self.folder / secrets.token_hex(6) / place.path
         target.parent.mkdir(parents=True, mode=0o700)
         try:
@@ -194,7 +195,7 @@ class Trash:
 
 
 def move_by_copying(jail: Jail, place: JailPath, target: Path) -> None:
-    """The same between two file systems: whole on the other side before it is gone on this one."""
+    """Move between file systems: complete on the other side before it is removed from this one."""
     found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
     if stat.S_ISDIR(found.st_mode):
         target.mkdir(mode=0o700)
@@ -213,7 +214,7 @@ def move_by_copying(jail: Jail, place: JailPath, target: Path) -> None:
 
 @contextmanager
 def move_aside(place: JailPath, approved: Approved) -> Generator[JailPath, None, None]:
-    """The same thing under another name in its folder. It is back by its own where it goes no further."""
+    """Rename the thing within its folder for as long as it is handled. If that fails, it gets its name back."""
     if approved is None:
         yield place
         return
@@ -239,13 +240,13 @@ def _put_back(apart: JailPath, place: JailPath, path: str) -> None:
 
 
 def put_in_place(apart: JailPath, there: JailPath, approved: Approved) -> None:
-    """To its new place; and back from there, where somebody who knew the name was quicker than the move."""
+    """Move it to its new place; move it back if someone who knew the held name swapped it first."""
     rename_without_overwriting((apart.folder, apart.name), (there.folder, there.name))
     if approved is None:
         return
     try:
         approved(there.path)
     except BaseException:
-        # Over whatever was put under that name, which is nobody's: it must not stay where it is.
+        # Overwrite whatever took the held name, which belongs to nobody: the unapproved thing must not stay here.
         os.rename(there.name, apart.name, src_dir_fd=there.folder, dst_dir_fd=apart.folder)
         raise

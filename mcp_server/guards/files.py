@@ -1,7 +1,7 @@
-"""What may this call do with the files of the workspace? Reading, writing and taking away, held to what was granted.
+"""What may this call do with the workspace's files? Reads, writes and deletes, within the call's grant.
 
-Each method looks where the path really leads before it acts there: the decision saw the path's words alone, and a link
-or another spelling may lead to a place that asks for more than was granted.
+Each method finds out where the path really leads before it acts: the decision saw only the path's text, and a link or
+another spelling may lead to a place that needs more than was granted.
 """
 
 import errno
@@ -44,11 +44,11 @@ MOST_ENTRIES = 100_000
 CHUNK = 1 << 20
 LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 TRIES = 3
-"""How often a file is read again that somebody writes to meanwhile."""
+"""How often to read a file again that changes while it is read."""
 
 
 class ReadTracker(Protocol):
-    """What a session has read so far."""
+    """Remembers what a session has read so far."""
 
     def remember(self, path: str, stamp: Stamp) -> None: ...
 
@@ -56,7 +56,7 @@ class ReadTracker(Protocol):
 
 
 class FileSearcher(Protocol):
-    """Looks through the workspace."""
+    """Searches the workspace."""
 
     def grep(self, search: Search) -> SearchResult: ...
 
@@ -65,7 +65,7 @@ class FileSearcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFiles:
-    """The `Files` port over one workspace. Without a grant it reads what holds no secrets, and no more."""
+    """The `Files` port over one workspace. Without a grant it only reads, and nothing that usually holds secrets."""
 
     jail: Jail
     trash_can: Trash
@@ -76,7 +76,7 @@ class WorkspaceFiles:
     def limit_to_grant(
         self, demand: Demand, seen: ReadTracker | None = None, at: Profile = Profile.RESTRICTED
     ) -> "WorkspaceFiles":
-        """The same files as one call of one session may use them, at this profile."""
+        """Return the same files, limited to what this call of one session may do at this profile."""
         grant = Grant(demand) if at is Profile.UNRESTRICTED else Grant(demand, self.jail.is_installed)
         return replace(self, grant=grant, seen=seen or self.seen)
 
@@ -134,7 +134,7 @@ class WorkspaceFiles:
             os.close(folder)
 
     def _walk_subfolder(self, folder: int, name: str, prefix: str, depth: int) -> Iterator[DirectoryEntry]:
-        # A folder that may not be looked into, or that was swapped for a link just now, is named and left closed.
+        # List a folder that is unreadable, or was just swapped for a link, without looking inside.
         with suppress(PermissionError, FileNotFoundError, NotADirectoryError):
             yield from self._walk_folder(os.open(name, LISTING, dir_fd=folder), f"{prefix}{name}/", depth)
 
@@ -166,7 +166,8 @@ class WorkspaceFiles:
     def _replace(self, place: JailPath, data: bytes, expect: Stamp, mode: int | None) -> None:
         if place.stat() is None:
             raise build_stale_refusal(place.path, "is gone")
-        # Opened for writing though only read: a file its owner made read-only is not replaced behind his back.
+        # Opened for writing, though only read: this fails for a file its owner made read-only, which must not be
+        # replaced.
         old = self.jail.open_at(place, os.O_RDWR)
         try:
             name = write_draft(place.folder, data, os.fstat(old), mode)
@@ -206,7 +207,7 @@ class WorkspaceFiles:
         self.grant.require_write(new)
         with self.jail.open_place(old, follow=False) as here:
             found = self._check_movable(old, here)
-            # A secret keeps its name, or a reader would no longer be asked about it.
+            # Moving a secret needs the right to read it: under a new name, a later read would no longer ask.
             self.grant.require_read(old, here)
             if self.jail.has_private_below(here):
                 raise build_private_refusal(old)
@@ -299,7 +300,7 @@ def _build_entry(path: str, found: os.stat_result) -> DirectoryEntry:
 
 
 def _read_steadily(file: int, start: int, limit: int) -> tuple[bytes, bool, os.stat_result]:
-    """Read again where somebody wrote meanwhile; a file that never rests is taken as it was the last time."""
+    """Read again if the file changed meanwhile; after the last try, take a file that keeps changing as it is."""
     turn = 0
     while True:
         turn += 1
@@ -311,7 +312,7 @@ def _read_steadily(file: int, start: int, limit: int) -> tuple[bytes, bool, os.s
 
 
 def _read_bytes(file: int, start: int, limit: int) -> tuple[bytes, bool]:
-    """So many bytes from there, and whether that was everything to the end."""
+    """Read up to `limit` bytes from `start`; also return whether that reached the end."""
     parts: list[bytes] = []
     left = limit
     while left > 0 and (part := os.pread(file, min(left, CHUNK), start)):

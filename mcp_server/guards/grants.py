@@ -1,6 +1,6 @@
-"""Does what this call was granted cover what it is about to do to this place?
+"""Does this call's grant cover what it is about to do to this place?
 
-The decision looked at the words of the arguments. Here the question is asked again about the place they led to.
+The decision saw only the text of the arguments. Here the same check is made for the place they led to.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ NOTHING = Demand(Effect.NONE, Profile.RESTRICTED)
 class Grant:
     demand: Demand = NOTHING
     fixed: Callable[[JailPath], bool] = lambda _place: False
-    """Is this place not to be changed, whoever said yes?"""
+    """True if this place must not be changed, even with the person's approval."""
 
     def require_read(self, asked: str, place: JailPath) -> None:
         if self.demand.confirm is None and (is_secret(asked) or is_secret(place.path)):

@@ -1,7 +1,7 @@
-"""Where does this path lead, and may it be opened? Every effect happens at a folder held open and one plain name.
+"""Where does this path lead, and may it be opened? Every operation acts on an open folder and one plain name in it.
 
-A path is never looked at first and opened afterwards. `place` opens the folder that holds the thing, beneath the
-workspace, and from there on nobody can swap what is above it; the last name is then opened without following a link.
+Never check a path first and open it afterwards. `open_place` opens the containing folder beneath the workspace; from
+then on nobody can swap anything above it. The last name is then opened without following a link.
 """
 
 import errno
@@ -27,26 +27,26 @@ from mcp_server.guards.refusals import (
 from mcp_server.model.results import Refusal
 
 Identity: TypeAlias = tuple[int, int]
-"""Device and inode: what a thing is, however its path is spelt."""
+"""Device and inode: identifies a file or folder however its path is spelt."""
 
 ALWAYS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK | os.O_NOFOLLOW
 SYSTEM = ("/proc", "/sys", "/dev")
 DEEPEST = 1300
-"""More steps up than a path of the longest allowed length can go down."""
+"""More steps up than a path of the maximum length can go down."""
 
 
 @dataclass(frozen=True, slots=True)
 class JailPath:
-    """Where something really is, every link resolved."""
+    """Where something really is, with every link resolved."""
 
     folder: int
-    """The folder that holds it, open for as long as the place is in use."""
+    """The folder that contains it, open for as long as the place is in use."""
     name: str
-    """Its name there, `.` for the workspace itself; never a link, unless links were not to be followed."""
+    """Its name there, `.` for the workspace itself. Never a link, unless the caller asked not to follow links."""
     path: str
     """Its real path below the workspace."""
     linked: bool
-    """The path that was asked for ends in a link that led here."""
+    """True if the requested path ends in a link that led here."""
 
     def stat(self) -> os.stat_result | None:
         try:
@@ -56,9 +56,9 @@ class JailPath:
 
 
 class Jail:
-    """The workspace as the only part of the disk there is. `private` is ours and never opened; `readable` lies inside
-    what is private and may be read all the same, which is how a result too long to show is had back. `installation` is
-    what we run from: it is read, and changed by nobody whom the person has not let."""
+    """Confine file access to the workspace. `private` is menugate's own state and never opened; `readable` lies inside
+    it and may still be read, so that a result too long to show can be read back. `installation` is what menugate runs
+    from: readable, but not changed unless the person allows it."""
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ class Jail:
         self._system = {Path(path).stat().st_dev for path in SYSTEM if os.path.ismount(path)}
 
     def to_relative(self, path: str) -> str:
-        """A path as somebody wrote it -> below the workspace, `.` for the workspace; looks at the words alone."""
+        """Convert a path as written to one below the workspace, `.` for the workspace. Looks at the text only, not the
+        disk."""
         if path == "~" or path.startswith("~/"):
             raise build_path_refusal(f"`{path}` is not expanded: `~` has no meaning here.", self._describe_valid_path())
         if path.lower().startswith("file://"):
@@ -111,7 +112,7 @@ class Jail:
 
     @contextmanager
     def open_place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[JailPath, None, None]:
-        """The real place of a path, with its folder open. What is at the end need not exist."""
+        """Yield the real place of a path, with its folder open. The last part need not exist."""
         asked = self._normalize_path(path)
         with translate_os_errors(asked, str(self.root)):
             here = self._resolve_place(asked, follow)
@@ -122,8 +123,8 @@ class Jail:
                 os.close(here.folder)
 
     def resolve_links(self, path: str) -> str:
-        """Where its links lead, below the workspace; the path as it was written where there are none on the way, and
-        where it may not be opened: whoever opens it is told so."""
+        """Return where the path's links lead, below the workspace. Return the path as written if it has no links or may
+        not be opened: the call that opens it gets the refusal."""
         try:
             with self.open_place(path, reading=True) as place:
                 return path if place.path == self._normalize_path(path) else place.path
@@ -131,7 +132,7 @@ class Jail:
             return path
 
     def find_folder_identity(self, path: str) -> Identity | None:
-        """Which folder a path names, whatever its name leads to later; None where it names no folder."""
+        """Identify the folder a path names, even if the name leads elsewhere later; None if it names no folder."""
         try:
             with self.open_place(path, reading=True) as place:
                 found = place.stat()
@@ -140,8 +141,9 @@ class Jail:
         return _get_identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
 
     def list_beneath(self, path: str, most: int) -> tuple[str, ...] | None:
-        """Whatever a folder holds, at any depth, by its path from there; links are named and not followed. None where
-        that is more than `most`, or where it cannot be told. What may not be opened, whoever opens it is told."""
+        """List everything below a folder, at any depth, by its path from there; links are listed but not followed. None
+        if that is more than `most` or cannot be read. A place that may not be opened lists as empty: opening it gives
+        the refusal."""
         found: list[str] = []
         try:
             with self.open_place(path, follow=False, reading=True) as place:
@@ -179,7 +181,8 @@ class Jail:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def _check_place(self, place: JailPath, asked: str, reading: bool) -> None:
-        """Climbs from the place up to the workspace by identity, so that no spelling, link or mount hides a folder."""
+        """Climb from the place up to the workspace by identity, so that no spelling, link or mount can disguise a
+        folder."""
         private, readable = (
             self._find_identities(self._private),
             self._find_identities(self._readable if reading else ()),
@@ -216,7 +219,7 @@ class Jail:
         return found
 
     def open(self, relative: str, flags: int, mode: int = 0) -> int:
-        """A plain file, open. Never waits, never creates through a link, never a device, FIFO or socket."""
+        """Open a plain file. Never waits, never creates through a link, never opens a device, FIFO or socket."""
         with self.open_place(
             relative, reading=not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         ) as place:
@@ -247,7 +250,7 @@ class Jail:
             self._require_single_name(place, found)
 
     def _require_single_name(self, place: JailPath, found: os.stat_result) -> None:
-        # A second name may lie anywhere on the disk; nothing tells a harmless one from a secret's.
+        # Another name may lie anywhere on the disk, and nothing distinguishes a harmless one from a secret's.
         if not self._allow_hardlinks:
             raise build_hardlink_refusal(place.path, found.st_nlink)
         for private in self._private:
@@ -258,18 +261,18 @@ class Jail:
                             raise build_private_refusal(place.path)
 
     def open_folder(self, relative: str) -> int:
-        """A folder, open for listing."""
+        """Open a folder for listing."""
         with self.open_place(relative, reading=True) as place:
             return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
 
     def has_private_below(self, place: JailPath) -> bool:
-        """Does our own state lie somewhere below this folder? Then the folder stays where it is."""
+        """Is any of menugate's own state below this folder? If so, the folder must not be moved."""
         above = [folder for private in self._private for folder in private.resolve().parents]
         found = place.stat()
         return found is not None and _get_identity(found) in self._find_identities(tuple(above))
 
     def is_installed(self, place: JailPath) -> bool:
-        """Do we run from this place, from what it lies in, or from something below it?"""
+        """Does menugate run from this place, from a folder around it, or from something below it?"""
         installed = self._find_identities(self._installation)
         if not installed:
             return False
@@ -280,7 +283,7 @@ class Jail:
         )
 
     def is_private(self, folder: int, name: str) -> bool:
-        """Is this name in this open folder ours? For walks, which go from folder to folder without paths."""
+        """Is this name in this open folder menugate's own? For walks, which go from folder to folder without paths."""
         private = self._find_identities(self._private)
         try:
             return _get_identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) in private
@@ -299,7 +302,7 @@ KINDS: tuple[tuple[str, Callable[[int], bool]], ...] = (
 
 
 def describe_file_kind(mode: int) -> str:
-    """What sort of thing it is, in a reader's words."""
+    """Name the kind of file, in the reader's words."""
     return next((word for word, test in KINDS if test(mode)), "a plain file")
 
 

@@ -1,8 +1,8 @@
-"""Which folder is this, beneath that one? Opened without ever stepping out, by the kernel or one step at a time.
+"""Which folder does this relative path lead to? Opens it without leaving the root, via the kernel or step by step.
 
-Both ways mean the same: a relative link is followed while it stays beneath, an absolute one never, `..` stops at the
-top. They raise `OSError`, with EXDEV for what would have left. Paths are never checked first and opened afterwards:
-whoever swaps a link in between wins that race once in a few hundred tries.
+Both ways behave the same: a relative link is followed while it stays beneath the root, an absolute link never, and `..`
+stops at the root. Both raise `OSError`, with EXDEV for a path that would leave. Never check a path first and open it
+afterwards: an attacker who swaps a link in between wins that race once in a few hundred tries.
 """
 
 import errno
@@ -15,22 +15,24 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 Resolve: TypeAlias = Callable[[int, str], tuple[int, str]]
-"""An open folder and a path below it -> that folder, open, and its real path below the first (`.` for itself)."""
+"""Takes an open folder and a path below it; returns that folder, open, and its real path below the first (`.` for
+itself)."""
 
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 MOST_LINKS = 40
 
 OPENAT2 = 437
-"""The same number wherever this runs; machines not named below take the other way."""
+"""The number is the same on all machines; those not in `MACHINES` use `open_by_steps`."""
 MACHINES = ("x86_64", "aarch64")
 NO_MAGICLINKS = 0x02
 BENEATH = 0x08
 TRIES = 64
-"""The kernel answers EAGAIN where a folder was moved while it looked; whoever moves folders all day is refused."""
+"""The kernel answers EAGAIN if a folder was moved during the lookup. If that happens every time, the open is
+refused."""
 
 
 def choose_resolver() -> Resolve:
-    """The kernel's way where it works, and it has to be seen working: seccomp filters lie about what is missing."""
+    """Prefer the kernel's way, but only after trying it: seccomp filters misreport what is missing."""
     return open_by_kernel if can_kernel_resolve() else open_by_steps
 
 
@@ -90,7 +92,7 @@ def _openat2(root: int, path: bytes) -> int:
 
 @cache
 def _load_system_call() -> tuple[Callable[..., int], Any]:
-    # Here and not above: loading ctypes costs milliseconds that a start without file calls need not pay.
+    # Imported here because loading ctypes costs milliseconds, which a start without file calls need not pay.
     import ctypes
 
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -131,7 +133,7 @@ def open_by_steps(root: int, path: str) -> tuple[int, str]:
 
 
 def _step_up(folders: list[int], names: list[str]) -> None:
-    # Back along the folders held open, not by the folder's own `..`, which moves when the folder does.
+    # Go back along the folders held open, not through the folder's own `..`: that changes when the folder is moved.
     if not names:
         raise OSError(errno.EXDEV, "outside")
     names.pop()
@@ -139,7 +141,7 @@ def _step_up(folders: list[int], names: list[str]) -> None:
 
 
 def _step_down(folders: list[int], names: list[str], name: str) -> str | None:
-    """One name further down; where the name is a link, nothing but what it says."""
+    """Descend by one name; if the name is a link, return its target instead."""
     try:
         folders.append(os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=folders[-1]))
     except OSError as error:
@@ -154,7 +156,7 @@ def _step_down(folders: list[int], names: list[str], name: str) -> str | None:
 
 
 def read_link_target(folder: int, name: str) -> str | None:
-    """What the link of that name says, None where the name is no link; an absolute link leaves by definition."""
+    """Return the link's target, or None if the name is not a link. An absolute link raises: it leaves by definition."""
     try:
         target = os.readlink(name, dir_fd=folder)
     except OSError as error:

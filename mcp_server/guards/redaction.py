@@ -1,7 +1,7 @@
-"""Which parts of a text are secrets, and how is it shown without them?
+"""Which parts of a text are secrets, and how does it read without them?
 
-Two nets: the exact values we were told, in every common spelling, and what looks like a credential. The second one
-is narrow on purpose: source code speaks of passwords all day, and a line that was changed cannot be edited.
+Two nets: the exact values menugate knows, in every common spelling, and anything that looks like a credential. The
+second is narrow on purpose: source code mentions passwords all day, and a redacted line cannot be edited.
 """
 
 import base64
@@ -16,16 +16,16 @@ from mcp_server.guards.spill import cut_middle
 
 REDACTED = "[redacted]"
 SHORTEST = 8
-"""A shorter value would be found everywhere, and hide nothing but ordinary words."""
+"""A shorter value would match everywhere and hide only ordinary words."""
 SHORTEST_LINE = 16
 DEEPEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one kind of credential looks like. Without one of its needles in the text the pattern is not even tried.
+    """The pattern of one kind of credential. It is only tried if the text contains one of its needles.
 
-    Patterns are linear: each repeat is bounded or possessive, and either takes what it looked at or stops at the next
+    Patterns are linear: each repeat is bounded or possessive, and either consumes what it scanned or stops at the next
     place where it could begin.
     """
 
@@ -36,7 +36,7 @@ class Shape:
 
 
 def _hide_assigned_value(found: re.Match[str]) -> str:
-    """Hides the value of `name = value`, unless it reads like code that speaks of the secret."""
+    """Hide the value of `name = value`, unless it reads like code that merely mentions the secret."""
     key, sign, value = found["key"], found["sign"], found["quoted"] or found["single"] or found["escaped"]
     if value is None:
         value = found["bare"]
@@ -86,7 +86,7 @@ SHAPES = (
         re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
             r"(?:(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
-            r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{20,}+)*+)"  # its end was cut off
+            r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{20,}+)*+)"  # the end is missing
         ),
     ),
     Shape(
@@ -128,7 +128,7 @@ NOT_SECRET_KEY = re.compile(r"(?i)page|next|continu|progress|sync|csrf|max")
 
 
 class Redactor:
-    """Told once what may never be shown; asked for every text that leaves."""
+    """Knows the values that may never be shown, and filters every outgoing text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = {form for secret in secrets for form in _build_spellings(secret)}
@@ -136,13 +136,13 @@ class Redactor:
         self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
 
     def redact_known_values(self, text: str) -> str:
-        """Without the values known to be secret; what only looks like one stays, because the text has to match."""
+        """Remove only values known to be secret. Lookalikes stay, because the text must still match the original."""
         if self._exact is not None and any(form in text for form in self._forms):
             return self._exact.sub(REDACTED, text)
         return text
 
     def split_at_secrets(self, text: str) -> Iterator[tuple[str, bool]]:
-        """The text in its parts, and which of them are values known to be secret."""
+        """Split the text into parts, each flagged True if it is a known secret."""
         at = 0
         for found in self._exact.finditer(text) if self._exact is not None else ():
             if found.start() > at:
@@ -164,7 +164,8 @@ class Redactor:
         return text
 
     def redact_value(self, value: Any) -> Any:
-        """The same JSON without secrets: those in its texts, and what a key calls one."""
+        """Return the same JSON without secrets: those inside its strings, and any value whose key marks it as a
+        secret."""
         return self._redact_nested(value, False, 0)
 
     def _redact_nested(self, value: Any, named: bool, depth: int) -> Any:
@@ -186,12 +187,12 @@ class Redactor:
         return found
 
     def redact_and_cut(self, text: str, limit: int) -> str:
-        """At most `limit` characters, without secrets, and without half of one at either edge."""
+        """At most `limit` characters, without secrets, and without half a secret at a cut."""
         return cut_middle(self.redact(text), limit)
 
 
 def is_secret_key(key: str) -> bool:
-    """Does this key say that its value is a secret?"""
+    """Does this key mark its value as a secret?"""
     return SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
 
 
@@ -211,7 +212,7 @@ def _build_spellings(secret: str) -> Iterator[str]:
 
 
 def _build_base64_spellings(raw: bytes) -> Iterator[str]:
-    """The characters that only the secret decides, at each of the three places it can begin inside a longer text."""
+    """Return the base64 characters that the secret alone determines, for each of the three offsets in a longer text."""
     for shift in range(3):
         whole = base64.b64encode(bytes(shift) + raw)
         start = (0, 2, 3)[shift]

@@ -1,4 +1,4 @@
-"""What does a tool's caller read when the disk or the jail says no?"""
+"""What does a tool's caller read when the disk or the jail refuses?"""
 
 import errno
 import os
@@ -103,7 +103,7 @@ def build_move_refusal(error: OSError, old: str, new: str) -> Refusal:
 
 @contextmanager
 def translate_os_errors(path: str, root: str) -> Generator[None, None, None]:
-    """What the operating system says about this path, as a refusal in the reader's words."""
+    """Turn the operating system's errors about this path into refusals in the reader's words."""
     try:
         yield
     except OSError as error:

@@ -1,14 +1,14 @@
-"""Is this text safe to show? Somebody else's words, without what a terminal or a model would obey unseen.
+"""Is this text safe to show? Removes what a terminal or a model would obey without the person seeing it.
 
-Only for text from outside. A file of the workspace is never put through here: an edit has to match its every byte.
-What stays is what a person would see; nothing visible is dropped, so that hiding by overwriting shows both lines.
+Only for text from outside. A workspace file never passes through here: an edit has to match its every byte. Nothing
+visible is removed, so text that tries to hide a line by overwriting it shows both lines.
 """
 
 import re
 
 from mcp_server.model.text import INVISIBLE
 
-# The 8-bit controls are spelled as their 7-bit twins first, so that one pattern reads both.
+# Convert 8-bit controls to their 7-bit twins first, so that one pattern covers both.
 TWINS = {
     "\x90": "\x1bP",
     "\x98": "\x1bX",
@@ -18,25 +18,25 @@ TWINS = {
     "\x9e": "\x1b^",
     "\x9f": "\x1b_",
 }
-# Every unbounded repeat is possessive and stops at the next ESC: no character is looked at twice, whatever the flood.
-# A string without its end loses its introducer only, or one stray byte would swallow the page.
+# Every unbounded repeat is possessive and stops at the next ESC, so no character is scanned twice, however long the
+# flood. An unterminated string loses only its introducer; otherwise one stray byte would swallow the page.
 SEQUENCE = re.compile(
     r"\x1b(?:"
     r"\[[0-?]*+[ -/]*+[@-~]?"  # CSI
     r"|[\]PX^_k](?:[^\x07\x1b\r\n]*+(?:\x07|\x1b\\))?"  # OSC, DCS, SOS, PM, APC, screen's title
-    r"|[ -/]*+[0-~]"  # the short ones
+    r"|[ -/]*+[0-~]"  # two-character sequences
     r")?"
 )
 LINE_ENDS = ("\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029")
 UNSEEN = re.compile(
     "["
-    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls, the line ends apart
+    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls other than line ends
     f"{INVISIBLE}"
     "]+"
 )
 BROKEN = re.compile("[\ud800-\udfff]+")
-# The joiner and the emoji selectors are kept where they join or dress an emoji: one bit per emoji can still be hidden.
-# What decides is next to them and itself always kept, so that a second pass finds nothing new.
+# Keep the joiner and the emoji selectors where they join or style an emoji: one bit per emoji can still be hidden. The
+# neighbours that decide this are always kept themselves, so a second pass finds nothing new.
 EMOJI = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -48,13 +48,13 @@ STRAY = re.compile(
     ")"
 )
 
-# The text cannot say the mark, because these two characters are taken out of it.
+# The text cannot forge the mark: these two characters are removed from it.
 OPEN, CLOSE = "\u27e6", "\u27e7"
 SOURCE_LIMIT = 200
 
 
 def sanitize(text: str) -> str:
-    """The text as a person would read it. Doing it twice changes nothing more."""
+    """Return the text as a person would read it. Idempotent."""
     if not text.isascii():
         for eight, seven in TWINS.items():
             text = text.replace(eight, seven)
@@ -68,7 +68,7 @@ def sanitize(text: str) -> str:
 
 
 def mark_untrusted(text: str, source: str) -> str:
-    """The text between two lines saying that it is untrusted, where it came from, and where it ends."""
+    """Put the text between two lines that say it is untrusted, where it came from, and where it ends."""
     where = " ".join(_sanitize_without_marks(source).split()) or "outside"
     where = where if len(where) <= SOURCE_LIMIT else where[: SOURCE_LIMIT - 1] + "…"
     body = _sanitize_without_marks(text)

@@ -1,7 +1,7 @@
-"""Where does the rest of a long result go? Into a file beside our state, which `Read` may open for a day.
+"""Where does the rest of a long result go? Into a file beside menugate's state, which `Read` may open for a day.
 
-The folder lies in the workspace, where a sandboxed command may plant what it likes: nothing found there is followed
-or written over, and what is no longer ours is not used.
+The folder lies in the workspace, where a sandboxed command may plant anything: nothing found there is followed or
+overwritten, and a folder that is no longer ours alone is not used.
 """
 
 import json
@@ -12,24 +12,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Where may a long text be cut? Between words, never inside one, so that no half of a token is left to read.
+# Where may a long text be cut? Between words, never inside one, so that no half of a token stays readable.
 
 LONGEST_WORD = 512
-"""What is longer than this is cut where the room ends: a line of two million characters has no better place."""
+"""A longer word is cut wherever the limit falls: a line of two million characters has no better place."""
 NOTICE = 120
-"""Room for saying what was left out."""
+"""Characters reserved for the note about what was left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """A text in three parts, the middle one only counted."""
+    """A text in three parts; of the middle one only the size is known."""
 
     head: str
     tail: str
     left_out: int
     lines_left_out: int
     next_line: int
-    """The first line, from 1, that the head does not show in full."""
+    """The first line, counted from 1, that the head does not show in full."""
 
     @property
     def text(self) -> str:
@@ -40,7 +40,7 @@ class CutText:
 
 
 def cut_into_parts(text: str, limit: int) -> CutText:
-    """Two thirds of the room for the beginning, where the answer is; one for the end, where the error is."""
+    """Two thirds of the limit go to the beginning, where the answer is; one third to the end, where the error is."""
     if len(text) <= limit:
         return CutText(text, "", 0, 0, text.count("\n") + 2)
     room = max(limit - NOTICE, 0)
@@ -51,12 +51,12 @@ def cut_into_parts(text: str, limit: int) -> CutText:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """At most `limit` characters: beginning and end, and between them how much was left out."""
+    """At most `limit` characters: the beginning, how much was left out, and the end."""
     return cut_into_parts(text, limit).text[: max(limit, 0)]
 
 
 def _find_gap_before(text: str, at: int) -> int:
-    """The last gap at or before this place."""
+    """Find the last gap at or before this position."""
     for place in range(at, max(at - LONGEST_WORD, 0), -1):
         if text[place - 1].isspace() or text[place].isspace():
             return place
@@ -64,7 +64,7 @@ def _find_gap_before(text: str, at: int) -> int:
 
 
 def _find_gap_after(text: str, at: int) -> int:
-    """The first gap at or after this place."""
+    """Find the first gap at or after this position."""
     if at <= 0 or at >= len(text):
         return min(max(at, 0), len(text))
     for place in range(at, min(at + LONGEST_WORD, len(text))):
@@ -82,13 +82,13 @@ NOTE_ROOM = 1_000
 
 
 class Spill:
-    """Texts too long to show, kept whole. They are redacted before they come here."""
+    """Keeps whole the texts that are too long to show. They are redacted before they get here."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def keep_text(self, text: str, name: str) -> Path:
-        """Writes the text to a new file of about this name; raises `OSError` where that cannot be done."""
+        """Write the text to a new file named roughly `name`; raises `OSError` if that fails."""
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:60] or "result"
         data = text.encode("utf-8", "backslashreplace")
         folder = self._open_folder(create=True)
@@ -113,7 +113,7 @@ class Spill:
             raise
 
     def remove_old_files(self, older_than_ns: int, now_ns: int) -> int:
-        """Takes away what was written more than `older_than_ns` before `now_ns`; how many files."""
+        """Remove files written more than `older_than_ns` before `now_ns`; return how many."""
         try:
             folder = self._open_folder(create=False)
         except FileNotFoundError:
@@ -135,7 +135,7 @@ class Spill:
             os.close(folder)
 
     def _open_folder(self, create: bool) -> int:
-        """The folder itself: not a link in its place, and nobody else's."""
+        """Open the folder itself, neither a link in its place nor a folder that others own or can write to."""
         above = os.open(self.folder.parent, FOLDER)
         try:
             if create:
@@ -152,7 +152,7 @@ class Spill:
 
 
 def spill_long_text(text: str, most: int, spill: Spill, name: str) -> tuple[str, Path | None]:
-    """At most `most` characters to show and, where that is not everything, the file with all of it."""
+    """Return at most `most` characters to show and, if that is not everything, the file with the full text."""
     if len(text) <= most:
         return text, None
     shown = cut_into_parts(text, max(most - NOTE_ROOM, most // 2))

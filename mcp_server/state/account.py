@@ -1,9 +1,9 @@
-"""Where does this account keep its keys? By the account that the process runs as, not by its environment.
+"""Where does this account keep its keys? Decided by the account that the process runs as, not by its environment.
 
-`HOME` is another one under sudo and in many hosts, and `XDG_STATE_HOME` is dropped by some: whoever looked for the keys
-there would find none, and take the state of this very account for a stranger's. So the places are, in this order, what
-`MENUGATE_STATE_HOME` names, the home that the system knows of the account, `/var/lib/menugate` and `/run/user`; the
-first that can be written is taken. Where there is none, this process has a key of its own, which ends with it.
+`HOME` differs under sudo and in many hosts, and some drop `XDG_STATE_HOME`. Looking for keys there would find none and
+treat this account's own state as foreign. So the candidates are, in this order: what `MENUGATE_STATE_HOME` names, the
+home that the system knows for the account, `/var/lib/menugate` and `/run/user`. The first writable one is used. If
+there is none, this process has a key of its own, which ends with it.
 """
 
 import os
@@ -33,14 +33,14 @@ OTHERS = 0o077
 
 @dataclass(frozen=True, slots=True)
 class KeyFolders:
-    """The places there are, for this account on this machine."""
+    """The candidate places for this account on this machine."""
 
     given: Path | None
     home: Path | None
     """As the system knows it."""
     system: Path
     session: Path
-    """Gone with the next start of the machine."""
+    """Emptied when the machine restarts."""
 
     @property
     def candidates(self) -> tuple[Path, ...]:
@@ -53,15 +53,15 @@ class KeyFolder:
     """Where the keys are."""
 
     folder: Path | None
-    """None where no place can be written: then a key is this process's alone."""
+    """None if no place is writable: the key then belongs to this process alone."""
     volatile: bool = False
-    """It does not survive the next start of the machine."""
+    """True if it does not survive a restart of the machine."""
     passed: tuple[Path, ...] = field(default=())
-    """Places that come first and cannot be written."""
+    """Places that come earlier in the order but are not writable."""
 
     @property
     def lifetime(self) -> str:
-        """In words for the person; empty where there is nothing to say."""
+        """Say in words for the person how long the keys last; empty if there is nothing to say."""
         if self.folder is None:
             return "for this process alone, because no folder can be written that could keep them"
         return "until this machine is started again" if self.volatile else ""
@@ -73,17 +73,18 @@ def find_key_folders(given: Path | None) -> KeyFolders:
         home = Path(pwd.getpwuid(number).pw_dir)
     except KeyError:
         home = None
-    # A service's home is often none, or the root of everything.
+    # A service's home is often none, or the file system's root.
     usable = home is not None and home.is_absolute() and home != Path("/")
     return KeyFolders(given, home if usable else None, SYSTEM / str(number), SESSION / str(number))
 
 
 def choose_key_folder(places: KeyFolders) -> KeyFolder:
-    """The first that can be written. Nothing is made here: who only looks leaves nothing behind."""
+    """Choose the first writable place. Creates nothing: a command that only looks leaves nothing behind."""
     passed: list[Path] = []
     for place in places.candidates:
         named = place == places.given
-        # What is not named has to be this account's own: where others may write too, somebody else may have been first.
+        # A place that was not named explicitly must belong to this account: if others can write there, another may have
+        # been first.
         if is_writable(place, places) and (named or is_own_folder(place)):
             return KeyFolder(place, place == places.session / NAME, tuple(passed))
         passed.append(place)
@@ -92,7 +93,7 @@ def choose_key_folder(places: KeyFolders) -> KeyFolder:
 
 def is_writable(place: Path, places: KeyFolders) -> bool:
     if place in (places.home and places.home / ABOVE / NAME, places.session / NAME):
-        # Neither is ours to make.
+        # Neither is ours to create.
         base = places.home if place != places.session / NAME else places.session
         if base is None or not base.is_dir():
             return False
@@ -101,7 +102,7 @@ def is_writable(place: Path, places: KeyFolders) -> bool:
 
 
 def is_own_folder(place: Path) -> bool:
-    """Made by this account, or not there yet."""
+    """Did this account create it, or does it not exist yet?"""
     try:
         found = place.lstat()
     except OSError:
@@ -110,9 +111,10 @@ def is_own_folder(place: Path) -> bool:
 
 
 def move_keys(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
-    """Keys from where they once were kept, once. `elsewhere`: where they could have been put by somebody else.
+    """Move keys once from where they used to be kept. `elsewhere`: places where someone else could have put them.
 
-    A place that the next start of the machine empties gets a copy."""
+    A place that is emptied when the machine restarts gets a copy.
+    """
     new = kept.folder
     if new is None or old == new or LedgerKey.load(new) is not None or not _has_own_key(old):
         return False
@@ -126,7 +128,7 @@ def move_keys(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
         shutil.copytree(old, draft, symlinks=True)
         draft.rename(new)
     except OSError:
-        # Somebody was first, or it cannot be written after all: then there are other keys, or none.
+        # Another process was first, or the place is not writable after all: then there are other keys, or none.
         shutil.rmtree(draft, ignore_errors=True)
         return False
     if not kept.volatile:
@@ -136,7 +138,7 @@ def move_keys(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
 
 
 def _has_own_key(folder: Path) -> bool:
-    """A folder with a key that nobody but this account could read or put there."""
+    """Does the folder hold a key that only this account could read or put there?"""
     try:
         found = [path.lstat() for path in (folder, folder / "ledger.key")]
         good = all(one.st_uid == os.geteuid() and not one.st_mode & OTHERS for one in found)

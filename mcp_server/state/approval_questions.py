@@ -1,6 +1,6 @@
-"""Which questions are on record, and which of them can no longer open anything?
+"""Which questions are on record, and which of them can no longer approve anything?
 
-Each row is sealed with the key outside the workspace: whoever merely can write the file cannot say yes.
+Each row is sealed with the key outside the workspace: write access to the file is not enough to approve a call.
 """
 
 import json
@@ -25,7 +25,7 @@ def find_approval(view: View, id: str) -> Approval | None:
 
 
 def load_approvals(view: View) -> Sequence[Approval]:
-    """The one asked last comes first."""
+    """The most recent question comes first."""
     rows = view.fetch_all("SELECT * FROM approvals ORDER BY asked DESC")
     return [
         _void_after_posture_change(view, found) for row in rows if (found := approval_from_row(view, row)) is not None
@@ -33,26 +33,26 @@ def load_approvals(view: View) -> Sequence[Approval]:
 
 
 def _void_after_posture_change(view: View, one: Approval) -> Approval:
-    """Under another posture than it was asked under it opens nothing, whatever comes."""
+    """A question asked under another posture approves nothing, whatever the answer."""
     row = view.link.cursor.execute(EPOCH, (escape_surrogates(one.wanted.principal),)).fetchone()
     moved = row is not None and to_whole_number(row[0]) != one.wanted.epoch
     return replace(one, void=MOVED) if moved and not one.void else one
 
 
 def settle_run_questions(tx: Transaction, before: Session, run: str) -> None:
-    """The run is over, in this place of its session. What was asked in it opens nothing any more; what was asked
-    through the handle of another place goes on into the next run with that place."""
+    """The run is over in this place of its session. Questions asked in it approve nothing any more; those asked through
+    the handle of another place go with that place into the next run."""
     for one in _load_principal_approvals(tx, before.principal):
         if (one.wanted.session, one.wanted.run) != (before.id, before.run) or one.void:
             continue
         ends = one.wanted.loose or one.wanted.place == before.place
         write_approval(tx, replace(one, void=COMPLETED) if ends else replace(one, wanted=replace(one.wanted, run=run)))
-        # Who waits for its answer on a client's screen waits in vain.
+        # A client that still shows the question waits in vain, so tell it.
         tx.changed = True
 
 
 def void_approvals(tx: Transaction, principal: str, session: str | None) -> None:
-    """Nothing that was asked before opens anything after it."""
+    """Void all open questions: nothing asked before this approves anything after it."""
     for one in _load_principal_approvals(tx, principal):
         if not one.void and session in (None, one.wanted.session):
             write_approval(tx, replace(one, void=STOPPED))
@@ -66,7 +66,7 @@ def _load_principal_approvals(view: View, principal: str) -> list[Approval]:
 
 
 def approval_from_row(view: View, row: Mapping[str, Any]) -> Approval | None:
-    """A row that nobody with the key wrote is no approval."""
+    """A row not sealed with the key is no approval."""
     try:
         if view.key is None or not view.key.has_sealed(_format_seal_text(row["body"]), row["mac"]):
             return None
@@ -81,7 +81,7 @@ def _format_seal_text(body: str) -> str:
 
 
 def write_approval(tx: Transaction, one: Approval) -> None:
-    # Not `canonical`, which clips: what the person was shown is shown again.
+    # Not `canonical`, which truncates: the person must see again exactly what was shown before.
     body = json.dumps(one.to_fields(), sort_keys=True, separators=(",", ":"))
     tx.run(
         "INSERT INTO approvals (id, principal, asked, expires, body, mac)"

@@ -1,6 +1,6 @@
-"""What was the person asked, what did they say, and was it used? A yes lets one call through and is then burnt.
+"""What was the person asked, what did they answer, and was it used? An approval lets one call through and is used up.
 
-Each row is sealed with the key outside the workspace: whoever merely can write the file cannot say yes.
+Each row is sealed with the key outside the workspace: write access to the file is not enough to approve a call.
 """
 
 from dataclasses import dataclass, replace
@@ -14,27 +14,27 @@ from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.runs import take_unit
 
 KEPT_NS = 24 * 3600 * 10**9
-"""How long a question stays to be looked at after it expired."""
+"""How long a question can still be looked at after it expired."""
 MOST_KEPT = 500
-"""Questions of one principal. What a flood pushes out is asked anew, yes or not."""
+"""Questions per principal. Those pushed out by a flood are asked again, even if approved."""
 LONG, MOST_LONG = 20_000, 20
-"""Of those longer than this, so many: each is read with every call that needs a yes."""
+"""At most this many questions longer than this: each is read with every call that needs approval."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTerms:
-    """What a call needs besides its record: a yes that is burnt with it, and room in the run for one more unit."""
+    """What a call needs besides its record: an approval to use up with it, and room in the run for one more unit."""
 
     approval: str = ""
     call: ApprovedCall | None = None
     carried: bool = False
     unit: str | None = None
-    """The session whose unit this is, empty for all of the person's; None where no unit is counted."""
+    """The session whose unit this is, empty for all of the person's; None if units are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply:
-    """What somebody answered."""
+    """An answer to a question."""
 
     id: str
     answer: ApprovalAnswer
@@ -44,7 +44,7 @@ class QuestionReply:
 
 
 def record_question(tx: Transaction, approval: Approval, judged: QuestionRow) -> Approval:
-    """Put the question on record. What is still open for the same call is asked again, not once more."""
+    """Record the question. If one is open for the same call, it is asked again instead of a second one."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEPT_NS)
     known = find_standing_approval(tx, approval.wanted, now)
@@ -70,11 +70,11 @@ def record_question(tx: Transaction, approval: Approval, judged: QuestionRow) ->
 
 
 def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
-    """The approval as it stands then; None where there is none, or none that can still be answered.
+    """Return the approval as it stands then; None if there is none, or none that can still be answered.
 
-    What is too long for a form gets no yes before the terminal has shown all of it. A no takes back a yes that let
-    nothing through yet, by whichever door it comes; else only the person takes an answer back. A yes for a session can
-    be taken back as long as it lets calls through: what comes next asks anew.
+    A question too long for a form cannot be approved before the terminal has shown all of it. A refusal revokes an
+    approval that has let nothing through yet, through whichever channel it comes; otherwise only the person can revoke
+    an answer. A session-wide approval can be revoked as long as it lets calls through: later calls then ask again.
     """
     now = tx.clock.now_ns()
     found = find_approval(tx, reply.id)
@@ -90,7 +90,7 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     scope = reply.scope if found.wanted.lasting else ApprovalScope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
     write_approval(tx, settled)
-    # Who waits for it on a client's screen goes on.
+    # A client that shows the question can continue.
     tx.changed = True
     said = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
     tx.append(RowKind.ANSWER, _build_row_fields(settled) | {"answer": reply.answer, "way": reply.way, "reason": said})
@@ -98,15 +98,15 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
 
 
 def mark_shown(tx: Transaction, id: str) -> None:
-    """The person has had all of the question before their eyes, and may say yes."""
+    """The person has seen the whole question and may now approve it."""
     found = find_approval(tx, id)
     if found is not None and found.is_unread:
         write_approval(tx, replace(found, shown=True))
 
 
 def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | None:
-    """The client came back with something that is nobody's answer: the question still waits, and for the person alone
-    once there were too many such tries. What they said meanwhile stands."""
+    """The client returned something that is no valid answer. The question stays open; after too many such tries only
+    the person can answer it. An answer they gave meanwhile stands."""
     found = find_approval(tx, id)
     if found is None or found.is_lapsed(tx.clock.now_ns()) or found.used:
         return None
@@ -123,7 +123,7 @@ def leave_open(tx: Transaction, id: str, tries: int, why: str) -> Approval | Non
 
 
 def begin_call(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begun:
-    """Put on record what is about to run, and burn the yes it stands on, or neither."""
+    """Record what is about to run and use up the approval it relies on, or do neither."""
     epoch = tx.get_epoch(intent.session.principal)
     if epoch != intent.posture.epoch:
         return PostureMoved(epoch)
@@ -162,7 +162,8 @@ def _describe_approval_fault(found: Approval | None, terms: QuestionTerms, now: 
 
 
 def find_standing_approval(view: View, call: ApprovedCall, now: int) -> Approval | None:
-    """What was asked about this very call and still counts: a yes before a no, and either before what is open."""
+    """Return what was asked about this very call and still counts: an approval before a refusal, and either before an
+    open one."""
     rows = view.fetch_all(
         "SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(call.principal)
     )

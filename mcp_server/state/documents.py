@@ -1,4 +1,4 @@
-"""What do packs remember, and who was first to change it?"""
+"""What do packs remember, and who changed it first?"""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from mcp_server.state.engine.transaction import Transaction, View
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """One change of one document, by whom and why."""
+    """One change of one document, with its author and reason."""
 
     owner: str
     document: Document
@@ -25,7 +25,7 @@ class DocumentWrite:
 
 @dataclass(frozen=True, slots=True)
 class TooManyDocuments:
-    """There are as many of this kind as are kept: nothing was written."""
+    """The limit for this kind is reached: nothing was written."""
 
 
 def format_session_owner(id: str) -> str:
@@ -70,7 +70,7 @@ def tally_documents(view: View, owner: str, kind: str) -> dict[str, Tally]:
 
 
 def load_all_documents(view: View, kind: str) -> Sequence[tuple[str, Document]]:
-    """Everybody's, with whose each is: for the person whose machine this is."""
+    """Load everyone's documents with their owners: for the person whose machine this is."""
     rows = view.fetch_all("SELECT * FROM records WHERE kind = :kind ORDER BY number", kind=kind)
     return [(row["owner"], _document_from_row(row)) for row in rows]
 
@@ -128,7 +128,7 @@ def _build_row_fields(writing: DocumentWrite, before: Document | None, after: Do
 
 
 def format_body(body: Mapping[str, Any]) -> str:
-    """As it is kept. Escaped, so that half a surrogate pair is text that every engine takes."""
+    """Serialise for storage. Escaped, so that even a lone surrogate is text that every engine accepts."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -139,7 +139,7 @@ def _document_from_row(row: Mapping[str, Any]) -> Document:
 
 
 def forget_records(tx: Transaction, before_ns: int) -> None:
-    """Let go of what sessions remembered that are themselves forgotten; what a person's workspace keeps stays."""
+    """Delete what belongs to sessions that are themselves forgotten; what belongs to a person's workspace stays."""
     tx.run(
         "DELETE FROM records WHERE owner LIKE 'session:%' AND changed < :then"
         " AND substr(owner, 9) NOT IN (SELECT id FROM sessions)",

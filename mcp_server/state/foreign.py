@@ -1,7 +1,7 @@
-"""What is taken over from a state that this account did not seal? Where its ledger ended, and what narrows.
+"""What is taken over from a state that this account did not seal? Where its ledger ended, and what restricts.
 
-The new ledger begins with one row about it, sealed like everything that somebody could want to forge. The rest of such
-a state (approvals, todos, memory, sessions) stays where it is and counts for nothing.
+The new ledger begins with one row about it, sealed like everything worth forging. The rest of the foreign state
+(approvals, todos, memory, sessions) stays where it is and has no effect.
 """
 
 import os
@@ -40,13 +40,13 @@ TAMPERED = (
 @dataclass(frozen=True, slots=True)
 class Segment:
     state: str
-    """The file, as it is called from here."""
+    """The file, relative to this state."""
     tampered: bool = False
     rows: int = 0
     head: str = GENESIS
     claims: dict[str, PostureChoice] = field(default_factory=dict[str, PostureChoice])
     unread: bool = False
-    """Nothing could be learned from it."""
+    """True if nothing could be read from it."""
 
     @property
     def reason(self) -> str:
@@ -67,14 +67,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """What lay there before anything was written."""
+    """What the file contained before anything was written."""
 
     version: int
     lost: str = ""
     segment: Segment | None = None
-    """What lay there, or lies beside it, that this account did not seal."""
+    """The state in this file or beside it that this account did not seal."""
     held: Held = field(default_factory=dict[tuple[str, str], Hold])
-    """Whom that holds."""
+    """Whom it pauses."""
 
 
 def read_segment(path: Path, state: str, tampered: bool) -> Segment:
@@ -96,7 +96,7 @@ def read_segment(path: Path, state: str, tampered: bool) -> Segment:
             if not isinstance(end["seq"], int) or people["number"] > MOST_PEOPLE:
                 raise ValueError
             claims = {principal: one for principal, one in load_choices(view).items() if isinstance(principal, str)}  # pyright: ignore[reportUnnecessaryIsInstance]  # whatever a stranger wrote
-            # Where the choices of another account were lost, the least holds there, and so it does here.
+            # If that account's choices were lost, the most restricted ones apply there, and so they do here.
             lost = view.fetch_one("SELECT 1 FROM workspace WHERE lost <> ''") is not None
             return Segment(state, tampered, end["seq"], str(end["hash"])[: len(GENESIS)], claims, unread=lost)
     except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError):
@@ -104,7 +104,7 @@ def read_segment(path: Path, state: str, tampered: bool) -> Segment:
 
 
 def is_state_sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> bool:
-    """Did this account seal the state? Its anchor says so; or its newest checkpoint, where the anchor is damaged."""
+    """Did this account seal the state? Its anchor tells; if that is damaged, its newest checkpoint."""
     if anchor and Anchor.parse_line(anchor[:SLOT], key):
         return True
     if link.cursor.execute("SELECT count(*) FROM sqlite_master WHERE name = 'checkpoints'").fetchone() == (0,):
@@ -120,7 +120,7 @@ def is_state_sealed(link: Database, anchor: bytes | None, key: LedgerKey) -> boo
 
 
 def find_segment_beside(path: Path) -> Segment | None:
-    """The state of another account, where this account begins one of its own."""
+    """Read another account's state when this account begins one of its own beside it."""
     foreign = find_foreign_state(path.parent)
     if foreign is None or not foreign.exists():
         return None
@@ -128,7 +128,7 @@ def find_segment_beside(path: Path) -> Segment | None:
 
 
 def replace_state_file(path: Path, link: Database, clock: Clock, mine: bool) -> tuple[Database, StateFile]:
-    """What lies there is not this account's, whose place this is: it goes aside, as evidence."""
+    """Move aside, as evidence, a file that is in this account's place but was not sealed by it."""
     link.close()
     if not mine and find_foreign_state(path.parent) is None:
         raise make_refusal(
@@ -144,7 +144,7 @@ def replace_state_file(path: Path, link: Database, clock: Clock, mine: bool) -> 
 
 
 def describe_lost_state(found: StateFile, anchor: bytes | None, key: LedgerKey, suspicion: str) -> str:
-    """Is there nothing where something was?"""
+    """Say what is missing, if nothing is where something was."""
     if found.version:
         return ""
     if suspicion == "gone":

@@ -1,4 +1,4 @@
-"""Which keys are kept, and does each file hold one?"""
+"""Which keys are stored, and does each file hold one?"""
 
 import base64
 import fcntl
@@ -12,10 +12,10 @@ from pathlib import Path
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.state.engine.chain import KEY, WRITTEN
 
-# Does each key's file hold a key? What is wrong with one, and what mends it, in words for the person.
+# Does each key's file hold a key? If not, say in words for the person what is wrong and how to fix it.
 
 KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
-"""What the wire's keys hold."""
+"""The content of a wire key."""
 SEALS, TOKENS, QUESTIONS = KEY, "http.key", "request-state.key"
 FORMS: Mapping[str, re.Pattern[bytes]] = {SEALS: WRITTEN, TOKENS: KEPT, QUESTIONS: KEPT}
 LOST = {
@@ -26,7 +26,7 @@ LOST = {
 
 
 def describe_unfit_keys(folder: Path | None) -> Iterator[str]:
-    """Of those that are there; what is missing is made when it is needed."""
+    """Only existing files are checked; a missing one is created when needed."""
     for name, form in FORMS.items() if folder else ():
         assert folder is not None
         path, fault = folder / name, ""
@@ -47,12 +47,12 @@ def describe_unfit_keys(folder: Path | None) -> Iterator[str]:
             )
 
 
-# Which secrets does the wire keep? Files that their owner alone can read, made the first time they are needed.
+# Which secrets does the wire need? Files that only their owner can read, created when first needed.
 
 
 def load_or_create_secret(path: Path | None, anew: bool = False) -> str:
-    """The secret at this path: 32 random bytes, written so that they can stand in a header. Where nothing can be kept,
-    one that this process alone has. `anew`: a file that holds no key is replaced; nothing that lasts hangs on it."""
+    """Return the secret at this path: 32 random bytes, encoded to fit in a header. If nothing can be stored, return one
+    for this process alone. `anew`: replace a file that holds no key; nothing lasting depends on it."""
     if path is None:
         return secrets.token_urlsafe(32)
     try:
@@ -75,7 +75,7 @@ def load_or_create_secret(path: Path | None, anew: bool = False) -> str:
 
 
 def _replace_key(path: Path) -> bytes:
-    """Of two processes that find it so one is first, and both then use what that one made."""
+    """If two processes replace it at once, one is first, and both use its key."""
     place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(place, fcntl.LOCK_EX)
@@ -88,10 +88,9 @@ def _replace_key(path: Path) -> bytes:
 
 
 def write_bearer_token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
-    """The bearer token of a workspace, put where the person finds it.
+    """Write a workspace's bearer token to where the person finds it.
 
-    It is computed from a key outside the workspace: a file that came with the folder would otherwise be a token that
-    its sender knows.
+    It is derived from a key outside the workspace; a token file shipped with the folder would be known to its sender.
     """
     key = load_or_create_secret(secrets_folder and secrets_folder / "http.key").encode()
     found = base64.urlsafe_b64encode(hmac.digest(key, os.fsencode(workspace), "sha256")).decode().rstrip("=")
@@ -103,7 +102,7 @@ def write_bearer_token(secrets_folder: Path | None, workspace: Path, shown: Path
 
 
 def _create_key(path: Path) -> bytes:
-    """Of two processes that start together one is first, and both then use what it made, whole."""
+    """If two processes start together, one is first, and both use its complete key."""
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""What is put on record, and how does what was recorded become hard to deny?"""
+"""What is recorded, and what makes the record hard to deny?"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from mcp_server.state.messages import leave_message
 
 
 def record_intent(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
-    """Put on record what is about to run, if the posture it was decided under still holds."""
+    """Record what is about to run, if the posture it was decided under still holds."""
     epoch = tx.get_epoch(intent.session.principal)
     return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.to_fields())
 
@@ -37,13 +37,13 @@ def sign_checkpoint(tx: Transaction) -> bool:
 
 
 def record_trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
-    """The person trusts what a folder says about itself, or does so no more."""
+    """Record that the person trusts a folder's own files, or no longer does."""
     said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
     return tx.append(RowKind.TRUST, said)
 
 
 def record_attempt(tx: Transaction, principal: str, server: int, command: str) -> int:
-    """A program below a server wanted to speak for the person. It is put on record, and the person is told."""
+    """Record that a program started by a server tried to speak for the person, and tell the person."""
     reason = f"a program that the server with process {server} started tried `{command}`, and was refused"
     seq = tx.append(RowKind.ATTEMPT, {"principal": principal, "server": server, "command": command, "reason": reason})
     text = f"{reason[0].upper()}{reason[1:]}: nobody but you answers or chooses for you. Row {seq} of the record."
@@ -52,7 +52,7 @@ def record_attempt(tx: Transaction, principal: str, server: int, command: str) -
 
 
 def record_rules(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
-    """From here on a server judges by other rules, or does not although others are written down."""
+    """Record that a server now judges by other rules, or keeps its old ones although the files changed."""
     reason = f"the last valid rules stay in force: {fault}" if fault else f"{rules} rules hold from here on"
     return tx.append(RowKind.RULES, {"config": config, "rules": rules, "fault": fault or None, "reason": reason})
 
@@ -62,7 +62,7 @@ def record_health(tx: Transaction, reason: str, policy: str) -> int:
 
 
 def read_change_count(view: View) -> int:
-    """A number that moves whenever posture or sessions do."""
+    """Return a number that changes whenever posture or sessions do."""
     row = view.fetch_one("SELECT changes FROM workspace")
     return row["changes"] if row else 0
 
@@ -70,6 +70,6 @@ def read_change_count(view: View) -> int:
 def record_transition(
     tx: Transaction, before: Mapping[str, Any], after: Mapping[str, Any], why: Mapping[str, Any]
 ) -> None:
-    """One thing became another, for a reason: a row, and news for every process that has the file open."""
+    """Record a transition and its reason, and notify every process that has the file open."""
     tx.append(RowKind.TRANSITION, {"from": before, "to": after, **why})
     tx.changed = True

@@ -1,8 +1,8 @@
-"""Which state is this account's? The one of the workspace, or one of its own beside what another account keeps there.
+"""Which state does this account use? The workspace's own, or a separate one beside another account's.
 
-State is foreign where it is sealed with a key that this account does not have and this account never worked in it: it
-came with the folder, or another account works here, or all keys were lost. It is left as it is, and this account has a
-state of its own below it. Where this account did work in it, the same is tampering, which the opening deals with.
+State is foreign if it is sealed with a key that this account does not have, and this account never worked in it: it
+came with the folder, or another account works here, or all keys were lost. Foreign state is left as it is, and this
+account keeps its own below it. If this account did work in it, the same is tampering, which opening the state handles.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, LedgerKey
 
 ACCOUNTS = "accounts"
 ELSEWHERE = "workspaces"
-"""Below an account's keys: its states of workspaces whose own folder it may not enter."""
+"""Below an account's keys: its states of workspaces whose state folder it may not enter."""
 OF_ANOTHER = (
     "{} was sealed with a key that this account does not have; this account begins a state of its own beside it, and "
     "what was chosen there narrows until you choose a posture at a terminal."
@@ -28,16 +28,16 @@ EXCHANGED = (
 )
 STATE = "state.db"
 SHARED = (".menugate", ACCOUNTS)
-"""Folders in a workspace that everybody who works there goes through."""
+"""Folders in a workspace that are shared by everyone who works there."""
 
 
 def is_known_state(secrets: Path | None, folder: Path) -> bool:
-    """Did this account work in the state that is kept in this folder?"""
+    """Did this account work in the state in this folder?"""
     return secrets is not None and _get_mark_path(secrets, folder).exists()
 
 
 def remember_state(secrets: Path | None, folder: Path) -> None:
-    """From now on it is known. Where that cannot be written, what is sealed with our key says so all the same."""
+    """Note that this account worked here. If the note cannot be written, the seal made with our key proves it too."""
     if secrets is None or is_known_state(secrets, folder):
         return
     mark = _get_mark_path(secrets, folder)
@@ -47,9 +47,9 @@ def remember_state(secrets: Path | None, folder: Path) -> None:
 
 
 def find_state_folder(top: Path, secrets: Path | None) -> Path:
-    """The folder in which this account keeps the state of a workspace."""
+    """Return the folder in which this account keeps a workspace's state."""
     if secrets is not None and is_closed_to_account(top):
-        # Its owner's alone: whether anything narrows there, nobody else can read.
+        # Only its owner can enter; nobody else can read whether anything there restricts us.
         return secrets / ELSEWHERE / _name_from_folder(top)
     if is_known_state(secrets, top) or top.is_symlink():
         return top
@@ -58,28 +58,29 @@ def find_state_folder(top: Path, secrets: Path | None) -> Path:
     if own is not None and is_known_state(secrets, own):
         return own
     if secrets is not None and (secrets / KEY).is_dir():
-        # There is no key and none can be made, so nothing is sealed; whoever looks is told why.
+        # No key exists and none can be made, so nothing is sealed; a caller that needs one is told why.
         return top
     if not any(os.path.lexists(top / name) for name in (STATE, ANCHOR)) and find_folder_owner(top) is None:
         return top
     if key is not None and is_sealed_by(key, top):
         return top
-    # Only here a key is made for who merely looks: the folder goes by its name.
+    # The only place where merely looking creates a key: the folder is named after it.
     return own or top / ACCOUNTS / LedgerKey.load_or_create(secrets).account
 
 
 def find_all_state_folders(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:
-    """Every folder in which a server of this workspace may keep its state, whatever its keys. `places`: of keys."""
+    """Return every folder in which a server of this workspace may keep its state, whatever its keys. `places`: of
+    keys."""
     beside: list[Path] = []
     with suppress(OSError):
         beside = sorted((top / ACCOUNTS).iterdir())
     own = (top, *beside, *(one / ELSEWHERE / _name_from_folder(top) for one in places))
-    # A Path raises where it may not look.
+    # `Path` raises for a place that may not be looked into.
     return tuple(one for one in own if os.access(one, os.R_OK | os.X_OK) and not os.path.islink(one))  # noqa: PTH114
 
 
 def is_closed_to_account(top: Path) -> bool:
-    """Does another account keep its state there, where this one may not enter?"""
+    """Does another account keep its state there, closed to this one?"""
     try:
         found = top.lstat()
     except OSError:
@@ -90,7 +91,7 @@ def is_closed_to_account(top: Path) -> bool:
 
 
 def find_folder_owner(top: Path) -> os.stat_result | None:
-    """Whose folder root works in; None for everybody else, and where it is root's own."""
+    """Return the owner of the folder that root works in; None if we are not root, or the folder is root's own."""
     if os.geteuid() != 0:
         return None
     found = next(one for one in (top, *top.parents) if one.exists()).stat()
@@ -98,13 +99,13 @@ def find_folder_owner(top: Path) -> os.stat_result | None:
 
 
 def hand_to_owner(made: Path) -> None:
-    """What root makes in another's folder is that one's: they are not to be left outside of it."""
+    """Give what root creates in another account's folder to that account, or its owner would be locked out."""
     if made.name in SHARED and (whose := find_folder_owner(made.parent)) is not None:
         os.chown(made, whose.st_uid, whose.st_gid, follow_symlinks=False)
 
 
 def make_private_folder(folder: Path) -> None:
-    """With whatever is missing above it, each for its owner alone."""
+    """Create the folder and missing parents, each accessible to its owner alone."""
     for one in reversed([folder, *folder.parents]):
         if not one.is_dir():
             one.mkdir(mode=0o700, exist_ok=True)
@@ -112,18 +113,18 @@ def make_private_folder(folder: Path) -> None:
 
 
 def find_foreign_state(folder: Path) -> Path | None:
-    """The state file of another account beside which this folder has its own; None where it is the first."""
+    """Return the other account's state file beside which this folder keeps its own; None if this one came first."""
     return folder.parents[1] / STATE if folder.parent.name == ACCOUNTS else None
 
 
 def is_sealed_by(key: LedgerKey, folder: Path) -> bool:
-    """Did somebody with this key write the anchor there?"""
+    """Was the anchor there written with this key?"""
     text = read_anchor_bytes(folder / ANCHOR)
     return text is not None and Anchor.parse_line(text[:SLOT], key) is not None
 
 
 def read_anchor_bytes(path: Path) -> bytes | None:
-    """What stands in an anchor's file, which is never waited for; None where there is none."""
+    """Read an anchor file without ever blocking; None if there is none."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,5 @@
-"""Does a server live that cannot be seen from here? Each holds a lock as long as it lives, which no namespace hides."""
+"""Is there a running server that is not visible from here? Each holds a lock while it runs, which no namespace
+hides."""
 
 import fcntl
 import json
@@ -14,20 +15,20 @@ from mcp_server.state.processes import get_own_pid, read_pid_namespace, read_sta
 from mcp_server.state.servers import FOLDER
 
 FIRST = "pid:[4026531836]"
-"""The machine's own: the kernel gives it this number."""
+"""The machine's own PID namespace: the kernel gives it this number."""
 MOST_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class LifeLock:
-    """Held by a server from before its first call until after the end of its last child."""
+    """Held by a server from before its first call until its last child has ended."""
 
     path: Path
     file: int
 
     @classmethod
     def take(cls, state: Path) -> "LifeLock":
-        """Its name is nobody else's: in two containers two servers may have the same number."""
+        """Take a lock with a unique name: servers in two containers may have the same process id."""
         folder = state / FOLDER
         make_private_folder(folder)
         pid = get_own_pid()
@@ -39,7 +40,7 @@ class LifeLock:
             os.write(
                 file, json.dumps({"pid": pid, "born": read_start_time(pid), "namespace": read_pid_namespace()}).encode()
             )
-            # Only now: who finds it finds it held, and with what it says.
+            # Rename only now, so that the file is found locked and complete.
             draft.rename(path)
         except BaseException:
             os.close(file)
@@ -54,8 +55,8 @@ class LifeLock:
 
 
 def find_unseen_server(state: Path) -> int | None:
-    """The number of a server that lives and that /proc does not show here, by its own account, 0 where it has none.
-    None where there is no such server, or where it is in another container and we are on the machine itself."""
+    """Return the process id of a running server that /proc does not show here, as it reported it, or 0 if it reported
+    none. None if there is no such server, or if it is in another container and we are on the machine itself."""
     if not sys.platform.startswith("linux"):
         return None
     here = read_pid_namespace()
@@ -69,13 +70,13 @@ def find_unseen_server(state: Path) -> int | None:
 
 
 def _find_holder(path: Path) -> tuple[int, str, str] | None:
-    """What the holder says of itself; None where nobody holds it, and then it is taken away."""
+    """Return what the lock's holder wrote about itself; None if nobody holds the lock, and then the file is removed."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        # Shared: two who look at the same time do not take each other for a server.
+        # Shared, so that two processes looking at the same time do not mistake each other for a server.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         path.unlink()
     except BlockingIOError:

@@ -1,6 +1,6 @@
 """What is remembered of a project? Entries by tier, per principal, none of them for ever.
 
-They lie among the records, under an owner that no tool's drawer has: a tool can look at the memory and not write it.
+They are stored among the records, under an owner that no tool writes to: a tool can read the memory but not write it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ KIND = "memory"
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """What is to be remembered, whose it is, and what it comes from."""
+    """What to remember, whose it is, and where it comes from."""
 
     principal: str
     said: Sequence[tuple[Tier, str]]
@@ -34,19 +34,19 @@ def format_memory_owner(principal: str) -> str:
 
 
 def load_memory(view: View, principal: str) -> Sequence[MemoryEntry]:
-    """The oldest first."""
+    """Oldest first."""
     found = load_documents(view, format_memory_owner(principal), KIND, None, MOST_DOCUMENTS, 0)
     return sorted((_entry_from_document(principal, one) for one in found), key=lambda one: (one.at, one.id))
 
 
 def load_all_memories(view: View) -> Sequence[MemoryEntry]:
-    """Everybody's, for the person whose machine this is."""
+    """Everyone's, for the person whose machine this is."""
     rows = view.fetch_all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
     return [one for row in rows for one in load_memory(view, row["owner"].removeprefix("memory:"))]
 
 
 def remember_entries(tx: Transaction, learned: NewMemory, new_id: Callable[[], str]) -> Sequence[MemoryEntry]:
-    """Write these down; one that says what is known already makes that new again. The oldest make room."""
+    """Store these; an entry that repeats a known one refreshes it. The oldest make room."""
     owner = format_memory_owner(learned.principal)
     known = {
         (one.mark, str(one.body.get("text"))): one for one in load_documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)

@@ -1,4 +1,4 @@
-"""What was said to the person who was not there?"""
+"""Which messages were left for the person while they were away?"""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from mcp_server.state.engine.transaction import Transaction, View
 
 def leave_message(tx: Transaction, message: Message) -> str:
     fields = {"at": tx.clock.now_ns(), "session": message.session, "text": message.text}
-    # Not `canonical`, which clips: the person gets all of it.
+    # Not `canonical`, which truncates: the person gets the whole text.
     fields |= {"attachments": list(message.attachments), "principal": message.principal}
     body = json.dumps(fields)
     tx.run("INSERT INTO messages (id, body) VALUES (:id, :body)", id=message.id, body=body)

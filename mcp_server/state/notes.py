@@ -1,4 +1,4 @@
-"""What is kept of a run beside the ledger, and when is it put together?"""
+"""What is kept of a run beside the ledger, and when is it summarised?"""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ LONGEST_NOTE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class FoldedNotes:
-    """A summary was put together, and the ledger says of what."""
+    """Notes were folded into a summary, and the ledger says which."""
 
     run: str
     upto: int
@@ -34,8 +34,8 @@ def write_notes(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, s
 
 
 def drop_old_notes(tx: Transaction, before_ns: int) -> None:
-    """What was noted and thought of runs before then is dropped. That it was there stays known, so that nobody is told
-    later that there never was a goal."""
+    """Delete notes and thoughts of runs before then. That they existed stays known, so that no summary later claims
+    that there never was a goal."""
     tx.run(
         "INSERT INTO notes (run, seq, at, kind, text)"
         " SELECT run, 0, max(at), :mark, '' FROM ("
@@ -50,14 +50,14 @@ def drop_old_notes(tx: Transaction, before_ns: int) -> None:
 
 
 def load_notes(view: View, run: str) -> list[tuple[str, str]]:
-    """What was kept of a run so far, in its order: kind and text."""
+    """Load what was kept of a run so far, in order: kind and text."""
     rows = view.fetch_all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
     return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 
 def fold_notes(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> FoldedNotes | None:
-    """Put together what a run came to up to a call, and say so in the ledger; the text can be made again from there."""
-    from mcp_server.state.summaries import build_run_summary  # only who has much to remember needs it
+    """Summarise a run up to a call and record that in the ledger; the text can be rebuilt from there."""
+    from mcp_server.state.summaries import build_run_summary  # only needed with much to remember
 
     summary = build_run_summary(tx, run, upto)
     if summary is None:

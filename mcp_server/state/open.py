@@ -1,8 +1,8 @@
-"""In what condition is the state found, and how is it brought into use?
+"""In what condition is the state, and how is it opened?
 
-The file's layout is a numbered list of steps; a step is never edited. The ledger keeps each row as the text that was
-hashed. The columns one searches by are computed from that text, so that no copy can say something else than what the
-chain covers; `{session}` and the like stand for the dialect's expression.
+The file's schema is a numbered list of steps; never edit a step. The ledger stores each row as the text that was
+hashed. Its search columns are computed from that text, so that no copy can contradict what the chain covers;
+`{session}` and the like stand for the dialect's expression.
 """
 
 from dataclasses import replace
@@ -116,7 +116,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
             at BIGINT NOT NULL, body TEXT NOT NULL)""",
     ),
     (
-        # A step from one run to the next belongs to the run that it ends.
+        # A transition from one run to the next belongs to the run that it ends.
         "ALTER TABLE ledger ADD COLUMN run TEXT GENERATED ALWAYS AS (coalesce({run}, {from_run}))",
         "CREATE INDEX ledger_by_run ON ledger (run) WHERE run IS NOT NULL",
         """CREATE TABLE notes (
@@ -129,7 +129,7 @@ CURRENT = len(STEPS)
 
 
 def read_schema_version(link: Database) -> int | None:
-    """Which step the file stands at; 0 for an empty one, None for one that is not ours."""
+    """Return the schema step of the file; 0 if it is empty, None if it is not ours."""
     tables = link.tables()
     if not tables:
         return 0
@@ -140,7 +140,7 @@ def read_schema_version(link: Database) -> int | None:
 
 
 def migrate(link: Database, found: int) -> None:
-    """Bring the file up to date. Runs inside the caller's transaction."""
+    """Bring the file up to date, inside the caller's transaction."""
     columns = {name: link.format_field_expression(name) for name in SEARCHED} | {
         "from_run": link.format_field_expression("from.run")
     }
@@ -152,12 +152,12 @@ def migrate(link: Database, found: int) -> None:
 
 
 def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> StateWorkspace:
-    """`suspicion`: what this process, which had the file open a moment ago, found: it is `gone`, or `damaged`."""
+    """`suspicion`: what this process found, which just had the file open: it is `gone`, or `damaged`."""
     try:
         return _open(path, secrets, (clock, process), suspicion)
     except Exception as error:
         told = refusal_from_error(error, path)
-        # Opening needs a little room, which a full disk has only once the reserve is given up.
+        # Opening needs a little room, which a full disk only has once the reserve is given up.
         if told and told.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
             return open_workspace(path, secrets, clock, process, suspicion)
         raise told or error from None
@@ -187,7 +187,7 @@ def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: s
 
 def make_state_folder(folder: Path) -> None:
     if folder.is_symlink():
-        # It may have come with the workspace, and lead to where a tool reads and writes.
+        # The link may have come with the workspace and lead to where a tool reads and writes.
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"`{folder}` is a link, and menugate keeps its state in a folder that is really there; nothing ran.",
@@ -196,14 +196,14 @@ def make_state_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.name == SHARED[0] and not folder.parent.is_dir():
-        # Only what belongs to the state is made anew, never the folder that somebody works in.
+        # Recreate only what belongs to the state, never the folder that the person works in.
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
             "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
         )
     make_private_folder(folder)
-    # The person's repository is not the place for it.
+    # Keep the state out of the person's repository.
     (folder / ".gitignore").write_text("*\n")
 
 
@@ -240,7 +240,7 @@ def _open_locked(
 
 
 def _open_or_set_aside(path: Path, clock: Clock, thorough: bool) -> tuple[Database, StateFile]:
-    """Open what is there. What is damaged goes aside, what is newer than us stays untouched."""
+    """Open the file. Move a damaged one aside; leave one from a newer version untouched."""
     link = Database(path)
     try:
         damage = link.find_damage(thorough)
@@ -278,7 +278,7 @@ def make_unfit_refusal(path: Path, found: int | None) -> Refusal:
 
 
 def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | None) -> Condition:
-    """Bring the layout up to date, put the start on record, and say what is wrong, in one transaction."""
+    """Migrate, record the start and report what is wrong, in one transaction."""
     workspace.link.begin()
     try:
         migrate(workspace.link, found.version)
@@ -296,14 +296,14 @@ def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | N
             unfinished=len(find_unfinished_calls(tx, OPENING_ROWS)),
         )
         if alarm:
-            # What the anchor said stays as evidence, because it is about to be written anew.
+            # Keep what the anchor said as evidence: it is about to be overwritten.
             tx.append(
                 RowKind.ALARM, {"reason": alarm, "evidence": (anchor or b"")[:SLOT].decode("ascii", "replace").strip()}
             )
         if lost:
             tx.run("UPDATE workspace SET lost = :lost", lost=lost)
         leave_notices(tx, condition, segment)
-        # Rows that no anchor named yet: a kill leaves some, and so does a stranger's hand.
+        # Rows that no anchor names: a killed process leaves some, and so does tampering.
         about = {
             "unfinished": condition.unfinished,
             "unanchored": count_unanchored_rows(tx, anchor, workspace.key) or None,

@@ -1,4 +1,4 @@
-"""What stands in a state file that is only looked at, by what comes with Python? The engine takes longer to load."""
+"""What does a state file say, read with Python's own sqlite3? Loading the real engine takes longer."""
 
 import os
 from collections.abc import Generator, Iterator, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GLIMPSE_SECONDS = 0.1
 MOST_STEPS = 50_000_000
-"""Of the engine, in one statement."""
+"""Virtual machine steps per statement."""
 MOST_HELD = 1000
 SAID_ELSEWHERE = "it was {} in a state that this account did not seal"
 Held: TypeAlias = Mapping[tuple[str, str], Hold]
@@ -28,8 +28,8 @@ Held: TypeAlias = Mapping[tuple[str, str], Hold]
 
 @contextmanager
 def open_read_only(path: Path) -> "Generator[sqlite3.Connection]":
-    """A state file read by what comes with Python. It may be anybody's, so it is not given much time, and nothing that
-    computes is read."""
+    """Open a state file with Python's own sqlite3. Its origin is not trusted, so statements get little
+    time, and a file with views or triggers is refused."""
     import sqlite3
 
     address = f"file:{quote(str(path))}?mode=ro"
@@ -42,7 +42,7 @@ def open_read_only(path: Path) -> "Generator[sqlite3.Connection]":
 
 
 class StatePeek(View):
-    """The file read by what comes with Python, for the one question that cannot wait for the engine."""
+    """The file read with Python's own sqlite3, for the one question that cannot wait for the engine."""
 
     def __init__(self, plain: "sqlite3.Connection", key: LedgerKey | None) -> None:
         self._plain = plain
@@ -53,10 +53,10 @@ class StatePeek(View):
 
 
 def peek_posture_choice(path: Path, secrets: Path | None, principal: str) -> PostureChoice | None:
-    """What the person chose; None where that was never anything.
+    """Return what the person chose; None if they never chose.
 
-    A stdio server's first list is shown by this, because loading the engine takes a fifth of the time a host waits.
-    Whatever is doubtful counts as the least there is until the state is open and says more.
+    A stdio server builds its first list from this, because loading the engine takes a fifth of the time a host waits.
+    Until the state is open and says more, anything doubtful counts as the most restricted choice.
     """
     import sqlite3
 
@@ -65,7 +65,7 @@ def peek_posture_choice(path: Path, secrets: Path | None, principal: str) -> Pos
     if not path.exists():
         if path.with_name(ANCHOR).exists():
             return PostureChoice.build_most_restricted(0)
-        # What another account chose here narrows until this one chooses.
+        # What another account chose here restricts this one until this one chooses.
         foreign = find_foreign_state(path.parent)
         if foreign is None or not foreign.exists():
             return None
@@ -78,15 +78,15 @@ def peek_posture_choice(path: Path, secrets: Path | None, principal: str) -> Pos
 
 
 def find_holds_beside(path: Path) -> Held:
-    """What the states beside a new one hold, this account's under other keys among them: a pause and a stop only
-    narrow, so they count until the person says at a terminal that it goes on."""
+    """Find what the states beside a new one pause, including this account's under other keys. A pause and a stop only
+    restrict, so they count until the person resumes at a terminal."""
     base = find_foreign_state(path.parent) or path
     mine = [one / path.name for one in find_all_state_folders(base.parent, ()) if _is_own_file(one / path.name)]
     return {key: hold for one in (base, *mine) if one != path for key, hold in load_foreign_holds(one).items()}
 
 
 def load_foreign_holds(path: Path) -> Held:
-    """What a state holds that this account did not seal, in our own words: what stands there speaks to no model."""
+    """Load the holds of a state that this account did not seal, reworded by us: its own text must not reach a model."""
     import sqlite3
 
     try:
@@ -101,7 +101,7 @@ def _read_claimed_holds(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
         return
     for row in view.fetch_all("SELECT * FROM holds LIMIT :most", most=MOST_HELD):
         held, key = runs.hold_from_row(row), (row["principal"], row["session"])
-        # A hold for one run's sake ends with that run, which does not go on here.
+        # A hold on a single run ends with that run, which does not continue here.
         if held is not None and not held.run and all(isinstance(one, str) for one in key):
             yield key, replace(held, reason=SAID_ELSEWHERE.format("stopped" if held.stopped else "paused"))
 

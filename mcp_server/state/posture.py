@@ -1,4 +1,4 @@
-"""What has the person chosen, and how is a choice kept from whoever merely can write the file?"""
+"""What did the person choose, and why is write access to the file not enough to change it?"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, t
 
 
 def load_choice(view: View, principal: str) -> PostureChoice | None:
-    """None where the person never chose; the most restricted one where what was chosen is lost."""
+    """None if the person never chose; the most restricted choice if theirs was lost."""
     if row := view.fetch_one(
         "SELECT * FROM posture WHERE principal = :principal", principal=escape_surrogates(principal)
     ):
@@ -53,8 +53,8 @@ def keep_choice(tx: Transaction, principal: str, settled: PostureChoice) -> None
 
 
 def _choice_from_row(view: View, row: Mapping[str, Any]) -> PostureChoice:
-    """A row that cannot be read, or that nobody with the key wrote, leaves the least there is. Where the whole state is
-    somebody else's (no key is at hand for it) its rows narrow, and do no more."""
+    """A row that cannot be read, or was not sealed with the key, counts as the most restricted choice. If the whole
+    state is someone else's (no key to check it with), its rows can only restrict."""
     epoch = to_whole_number(row["epoch"])
     try:
         found = json.loads(row["axes"])
@@ -71,7 +71,8 @@ def _choice_from_row(view: View, row: Mapping[str, Any]) -> PostureChoice:
 
 
 def _parse_claims(found: Mapping[str, Any]) -> dict[str, Value]:
-    """What such a row says was chosen: of a value tried for one unit and the one it comes back to, the narrower."""
+    """Parse what such a row claims was chosen. If a value is tried for one unit, use the narrower of it and the one it
+    reverts to."""
     trials = [one["before"] for one in found.get("trials", ())]
     return _merge_narrowest([found["axes"], *trials, found.get("claims", {})])
 
@@ -159,5 +160,5 @@ def _parse_value(axis: str, value: Any) -> Value | None:
 
 
 def make_choice_at_epoch(before: PostureChoice | None, epoch: int) -> PostureChoice:
-    """What a first choice begins with, at the epoch the file is at."""
+    """The starting point of a first choice, at the file's current epoch."""
     return replace(before, epoch=epoch) if before else PostureChoice(epoch=epoch)

@@ -1,7 +1,7 @@
-"""How does a change of posture come into force, exactly once, whichever process sees the moment come?
+"""How does a posture change take effect exactly once, whichever process notices the moment?
 
-Every change is made in the transaction that records what brought it about: the person's word, the outcome of a call,
-the end of a unit. Two processes never make the same one, because the one that commits first has taken it off the list.
+Every change is made in the transaction that records its cause: the person's word, the outcome of a call, the end of a
+unit. Two processes never make the same change, because the first to commit removes it from the list.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from mcp_server.state.segments import record_adoption
 from mcp_server.state.verify import is_process_running, read_body
 
 LOOKED_AT = 20_000
-"""So many of the newest rows are looked at for a unit that is open; one that was silent for longer counts as over."""
+"""How many of the newest rows are searched for an open unit; one that was silent for longer counts as over."""
 UNSETTLED = """SELECT principal FROM posture WHERE axes LIKE '%"waiting":[{%' OR axes LIKE '%"trials":[{%'"""
 
 
 def request_posture_change(
     tx: Transaction, principal: str, change: PostureChange, epoch: int | None = None
 ) -> PostureChoice | VersionMoved:
-    """`epoch`: it was asked for with that one in view, and counts only if nothing has changed since."""
+    """`epoch`: the change was requested at that epoch and counts only if nothing has changed since."""
     current = load_choice(tx, principal)
     if epoch is not None and tx.get_epoch(principal) != epoch:
         return VersionMoved(current)
@@ -41,12 +41,12 @@ def request_posture_change(
 
 
 def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | None:
-    """The yes that a change waited for; None where there is none of that name, or it waited too long."""
+    """Apply the confirmation that a change was waiting for; None if there is no such change, or it waited too long."""
     current = load_choice(tx, principal)
     found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
-    # Whoever asked, the yes is typed at a terminal.
+    # Whoever asked, the confirmation is typed at a terminal.
     change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
     record_adoption(tx)
     return _write_steps(
@@ -63,14 +63,14 @@ def drop_changes(tx: Transaction, principal: str, ids: Iterable[str]) -> list[Po
 
 
 def end_unit(tx: Transaction, principal: str, session: str, milestone: bool = False) -> None:
-    """A unit of work ended; with `milestone` its whole run did."""
+    """A unit of work ended; with `milestone`, its whole run."""
     current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
     if current and (turns := posture.end_unit(current, session, milestone)):
         _write_steps(tx, principal, turns, session)
 
 
 def record_outcome(tx: Transaction, outcome: OutcomeRow) -> int:
-    """Put on record how a call went; whatever waited for its end waits no longer."""
+    """Record how a call ended, and release what waited for its end."""
     if outcome.notes:
         write_notes(tx, outcome.run, outcome.intent, outcome.notes)
     seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
@@ -85,13 +85,13 @@ def _end_call(tx: Transaction, outcome: OutcomeRow) -> None:
     principal = str(intent.get("principal"))
     release_waiting_changes(tx, principal, outcome.intent)
     completed = outcome.tool == "complete" and outcome.ending == "done"
-    # In `assisted` every call that changes something is a unit, and where calls share no session every call is one.
+    # In `assisted`, every call that changes something is a unit; if calls share no session, every call is one.
     if completed or intent.get("unit") or intent.get("passing"):
         end_unit(tx, principal, outcome.session, completed)
 
 
 def release_waiting_changes(tx: Transaction, principal: str, ended: int = 0) -> None:
-    """Let go what waited for this call, and for calls whose process is no longer there to end them."""
+    """Release what waited for this call, and for calls whose process is no longer there to end them."""
     current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
     if current is None:
         return
@@ -101,7 +101,7 @@ def release_waiting_changes(tx: Transaction, principal: str, ended: int = 0) -> 
 
 
 def record_process_end(tx: Transaction) -> None:
-    """This process ends, and with it whatever it still ran."""
+    """Record that this process ends, and with it everything it still ran."""
     tx.append(RowKind.STOP, {})
     for principal in find_unsettled_principals(tx):
         current = load_choice(tx, principal)
@@ -110,13 +110,13 @@ def record_process_end(tx: Transaction) -> None:
 
 
 def settle_dead_calls(tx: Transaction) -> None:
-    """At a start: calls of processes that were killed are over."""
+    """At a start: end the calls of processes that were killed."""
     for principal in find_unsettled_principals(tx):
         release_waiting_changes(tx, principal)
 
 
 def find_unsettled_principals(tx: Transaction) -> frozenset[str]:
-    """The people for whom something is still to come; asked at every outcome, so it is one plain statement a batch."""
+    """Find principals with pending changes. Runs at every outcome, so it is one plain statement per batch."""
     if tx.unsettled is None:
         tx.unsettled = frozenset(name for (name,) in tx.link.cursor.execute(UNSETTLED))
     return tx.unsettled
@@ -127,7 +127,7 @@ def _is_process_gone(tx: Transaction, process: str) -> bool:
 
 
 def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], session: str) -> PostureChoice:
-    """Put the turns on record and the last of them into the file."""
+    """Record the changes and write the last of them to the file."""
     now = turns[0].before
     for turn in turns:
         before, after = now, replace(turn.after, epoch=now.epoch + bool(turn.event))
@@ -143,7 +143,7 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
 
 
 def build_ledger_choice(one: PostureChoice) -> dict[str, object]:
-    """A choice as the ledger has it: what was chosen, and what is still to come."""
+    """Build a choice as the ledger records it: what was chosen, and what is pending."""
     waiting = [f"{', '.join(describe_change(change))}, {change.scope}" for change in one.waiting]
     return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
@@ -163,7 +163,7 @@ def _find_open_work(tx: Transaction, principal: str, change: PostureChange) -> P
 
 
 def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:
-    """The calls that run now, by number and process."""
+    """Return the calls running now, by number and process."""
     over: set[object] = set()
     found: list[tuple[int, str]] = []
     for seq, row in _read_newest_rows(view):
@@ -182,7 +182,7 @@ def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple
 
 
 def has_open_unit(view: View, principal: str, session: str = "") -> bool:
-    """Has a session begun something since its last `complete`, in a process that is still there?"""
+    """Has a session begun something since its last `complete`, in a process that still runs?"""
     over: set[object] = set()
     for seq, row in _read_newest_rows(view):
         whose, process = row.get("session"), row.get("process")
@@ -195,7 +195,7 @@ def has_open_unit(view: View, principal: str, session: str = "") -> bool:
                 over.add(row.get("intent"))
             case RowKind.INTENT if row.get("principal") == principal and session in ("", whose):
                 if row.get("unit") and seq in over:
-                    # The change that ended a unit; what the session did before it belongs to that one.
+                    # This change ended a unit; what the session did before it belongs to that unit.
                     over.add(whose)
                 if (
                     not {whose, process} & over
@@ -209,7 +209,7 @@ def has_open_unit(view: View, principal: str, session: str = "") -> bool:
 
 
 def _is_unit_ongoing(intent: Mapping[str, Any], concluded: bool) -> bool:
-    """Is the unit that this call belongs to still open, as far as the call can say?"""
+    """Is this call's unit still open, as far as the call can tell?"""
     return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
 
 

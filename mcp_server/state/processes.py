@@ -13,7 +13,7 @@ SECONDS = 5.0
 
 
 def read_start_time(pid: int) -> str:
-    """When the process began, by which it is told from a later one of the same number; empty where nobody knows."""
+    """Return when the process began, which tells it from a later one with the same number; empty if unknown."""
     if not sys.platform.startswith("linux"):
         return _ask_ps(pid, "lstart=")
     fields = _read_stat(pid)
@@ -21,7 +21,7 @@ def read_start_time(pid: int) -> str:
 
 
 def get_own_pid() -> int:
-    """Our own number as /proc counts. A namespace that was made without a /proc of its own tells us another one."""
+    """Return our own number as /proc counts. In a namespace without a /proc of its own, getpid returns another."""
     try:
         return int(Path("/proc/self").readlink().name)
     except (OSError, ValueError):
@@ -29,7 +29,7 @@ def get_own_pid() -> int:
 
 
 def read_pid_namespace() -> str:
-    """Which processes number each other as ours does; empty where nobody says."""
+    """Identify the namespace in which process numbers mean the same as for us; empty if unknown."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -37,15 +37,15 @@ def read_pid_namespace() -> str:
 
 
 def is_process_gone(pid: int, since: str) -> bool:
-    """Did the process that began then end? One that only waits for its parent to hear of it did."""
+    """Has the process that began then ended? A zombie counts as ended."""
     return read_start_time(pid) != since or _read_stat(pid)[:1] in (["Z"], ["X"])
 
 
 def find_ancestors(pid: int) -> Iterator[int]:
-    """Who started it, who started that one, and so on, as far as they can be seen."""
+    """Yield its parent, the parent's parent, and so on, as far as they are visible."""
     seen = {pid}
     for _ in range(DEEPEST):
-        # Where /proc is hidden, the kernel still says who started us.
+        # If /proc is hidden, the kernel still tells our own parent.
         pid = _find_parent(pid) or (os.getppid() if pid == os.getpid() else 0)
         if pid < 1 or pid in seen:
             return
@@ -54,7 +54,7 @@ def find_ancestors(pid: int) -> Iterator[int]:
 
 
 def read_server_mark(pid: int) -> str:
-    """The server that started this process in no sandbox, by what the process was given at its start."""
+    """Return the server that started this process without a sandbox, from the process's initial environment."""
     try:
         given = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -73,7 +73,7 @@ def _find_parent(pid: int) -> int:
 
 
 def _read_stat(pid: int) -> list[str]:
-    """What comes after the name, which may hold anything."""
+    """Return the fields after the name, which may contain anything."""
     try:
         said = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""What does the person see of the state? Reading from a plain process, beside any number of running servers."""
+"""What does the person see of the state? Reads from any process, beside any number of running servers."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,9 +28,9 @@ FOLLOW_SECONDS = 0.1
 UNFINISHED_AMONG = 100_000
 COLUMNS = ("session", "tool", "code", "run")
 OF_THE_CALL = ("principal", "mode", "stage", "verdict", "layer", "rule")
-"""What stands in the row of a decision, and is asked of the outcome's row too."""
+"""Fields of a decision's row that filters also apply to its outcome's row."""
 LIVES = 1000
-"""So many of the last starts and ends are looked at."""
+"""How many of the newest starts and ends are considered."""
 
 
 def _pause() -> bool:
@@ -39,16 +39,16 @@ def _pause() -> bool:
 
 
 class Reader:
-    """`with Reader.open(url, secrets=folder) as state: ...`. Nothing is ever written."""
+    """`with Reader.open(url, secrets=folder) as state: ...`. Never writes anything."""
 
     def __init__(self, view: View, foreign: bool = False) -> None:
         self._view = view
         self.foreign = foreign
-        """It is another account's: what stands in it is shown, and counts for nothing."""
+        """True if the state is another account's: it is shown but has no effect."""
 
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
-        """Raises `Refusal`: `NOT_FOUND` where nothing was ever remembered here."""
+        """Raises `Refusal` with `NOT_FOUND` if nothing was ever stored here."""
         from mcp_server.state.engine.sqlite import Database, path_from_url, refusal_from_error
         from mcp_server.state.open import CURRENT, make_unfit_refusal, read_schema_version
 
@@ -76,7 +76,7 @@ class Reader:
         self._view.link.close()
 
     def read_rows(self, wanted: LedgerFilter = LedgerFilter(), after: int = 0) -> Iterator[Row]:  # noqa: B008  # frozen
-        """In the order in which they were written, those after row `after`."""
+        """Yield rows in the order written, those after row `after`."""
         if wanted.tail is not None:
             chosen = self._select(wanted, after, min(wanted.tail, 2**31), newest=True)
             yield from reversed(chosen)
@@ -86,7 +86,7 @@ class Reader:
             after = chunk[-1].seq
 
     def follow_rows(self, wanted: LedgerFilter = LedgerFilter(), pause: Callable[[], bool] = _pause) -> Iterator[Row]:  # noqa: B008  # frozen
-        """What `rows` gives, and then what comes, until `pause` says that it is enough."""
+        """Yield what `read_rows` does, then new rows, until `pause` says that it is enough."""
         last = self.get_head()
         for row in self.read_rows(wanted):
             if row.seq <= last:
@@ -101,7 +101,7 @@ class Reader:
                 return
 
     def get_head(self) -> int:
-        """The newest row's number; 0 where there is none."""
+        """The newest row's number; 0 if there is none."""
         found = self._view.fetch_one("SELECT max(seq) AS seq FROM ledger")
         return (found or {}).get("seq") or 0
 
@@ -131,14 +131,14 @@ class Reader:
         return self._query_rows(" AND ".join(conditions), values, order)
 
     def _format_call_field(self, name: str) -> str:
-        """What a row says; of an outcome, what the intent said that it belongs to."""
+        """Build the expression for a row's field; for an outcome, the field of the intent that it belongs to."""
         express = self._view.link.format_field_expression
         field, intent = express(name, "ledger.body"), express("intent", "ledger.body")
         of_intent = f"(SELECT {express(name, 'call.body')} FROM ledger AS call WHERE call.seq = {intent})"  # noqa: S608  # our own words
         return f"coalesce({field}, CASE WHEN kind = 'outcome' THEN {of_intent} END)"
 
     def _query_rows(self, condition: str, values: dict[str, Any], order: str) -> list[Row]:
-        # Only our own words are put together here; what was asked for goes in as values.
+        # Only our own words are put together here; what was asked for is passed as values.
         sql = f"SELECT seq, body, hash FROM ledger WHERE {condition} {order}"  # noqa: S608
         return [
             Row(one["seq"], one["hash"], one["body"], read_body(one["body"]))
@@ -149,15 +149,15 @@ class Reader:
         return messages.load_messages(self._view)
 
     def load_memories(self) -> Sequence[MemoryEntry]:
-        """What is remembered of the project, of whoever ran there; the oldest first."""
+        """Load everyone's project memory, oldest first."""
         return state_memory.load_all_memories(self._view)
 
     def load_records(self, kind: str) -> Sequence[tuple[str, Document]]:
-        """What packs remember of that kind, with whose each is, oldest first."""
+        """Load what packs remember of that kind, with the owners, oldest first."""
         return documents.load_all_documents(self._view, kind)
 
     def load_sessions(self) -> Sequence[StoredSession]:
-        """The one used last comes first."""
+        """The most recently used comes first."""
         return sessions.load_sessions(self._view)
 
     def load_holds(self) -> dict[tuple[str, str], Hold]:
@@ -165,11 +165,11 @@ class Reader:
         return runs.load_active_holds(self._view)
 
     def load_approvals(self) -> Sequence[Approval]:
-        """What the person was asked; the question asked last comes first."""
+        """What the person was asked, most recent first."""
         return approval_questions.load_approvals(self._view)
 
     def find_report(self, run: str | None = None) -> QaReport | None:
-        """What was found when that run was over; the newest where none is named."""
+        """Return the findings about a finished run; the newest if none is named."""
         return runs.find_report(self._view, run)
 
     def load_choices(self) -> dict[str, PostureChoice]:
@@ -177,30 +177,30 @@ class Reader:
         return posture.load_choices(View(self._view.link, None) if whole else self._view)
 
     def find_runs(self) -> Sequence[str]:
-        """The one used last comes first."""
+        """The most recently used comes first."""
         return summaries.find_known_runs(self._view)
 
     def build_summary(self, run: str, upto: int | None = None) -> Summary | None:
-        """What a run came to, in all or up to a call; None where there is no such run."""
+        """Summarise a run, in full or up to a call; None if there is no such run."""
         return summaries.build_run_summary(self._view, run, upto)
 
     def describe_loss(self) -> str:
-        """What became of an earlier state file, where one was damaged or taken away; empty otherwise."""
+        """Say what became of an earlier state file that was damaged or taken away; empty if there was none."""
         found = self._view.fetch_one("SELECT lost FROM workspace")
         return found["lost"] if found else ""
 
     def load_choice(self, principal: str) -> PostureChoice | None:
-        """What holds for somebody; the least there is where a choice was lost."""
+        """Return a principal's effective choice; the most restricted one if it was lost."""
         return self.load_choices().get(principal) or (
             PostureChoice.build_most_restricted(0) if self.describe_loss() else None
         )
 
     def find_running_processes(self) -> list[Row]:
-        """The starts of the processes that are still there."""
+        """The start rows of processes that still run."""
         return [row for row in self._find_unended_starts() if verify.is_process_running(str(row.fields.get("process")))]
 
     def find_vanished_processes(self) -> list[Row]:
-        """The starts of those that are not, and did not say that they ended."""
+        """The start rows of processes that are gone without having recorded their end."""
         return [
             row for row in self._find_unended_starts() if not verify.is_process_running(str(row.fields.get("process")))
         ]
@@ -211,11 +211,11 @@ class Reader:
         return [row for row in lives if row.kind == RowKind.START and row.fields.get("process") not in over]
 
     def find_unfinished_calls(self) -> list[int]:
-        """Intents whose process ended without saying how they went."""
+        """Intents whose process ended without recording an outcome."""
         return verify.find_unfinished_calls(self._view, UNFINISHED_AMONG)
 
     def is_exchanged(self) -> bool:
-        """This account worked here, and what lies here now was not sealed with its key."""
+        """True if this account worked here, but the state here now was not sealed with its key."""
         from mcp_server.state.foreign import is_state_sealed
         from mcp_server.state.location import read_anchor_bytes
 
@@ -225,11 +225,11 @@ class Reader:
         )
 
     def verify(self, told: Callable[[int, int], None] | None = None) -> VerifyReport:
-        """`told` hears now and then how many rows were read, and which is the last."""
+        """`told` is called from time to time with the number of rows read and the last row."""
         return verify.verify_ledger(self._view, self._anchor_path, told, self.foreign)
 
     def check_anchor(self) -> tuple[int, str]:
-        """How many rows were written after the anchor, and what does not fit it; a quick look at the ledger's end."""
+        """Return how many rows follow the anchor, and what does not match it; a quick check of the ledger's end."""
         return verify.check_anchor(self._view, self._anchor_path)
 
     @property

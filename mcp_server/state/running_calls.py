@@ -1,6 +1,6 @@
-"""What runs in each server at this moment, and for whom? Each says so in a small file, for `menugate status`.
+"""What is each server running right now, and for whom? Each writes a small file about it, for `menugate status`.
 
-It is no record and holds nobody up: it is written a moment after something began or ended, and where it cannot be
+The file is no record and delays nothing: it is written a moment after something begins or ends. If it cannot be
 written, `menugate pause` still asks the servers themselves.
 """
 
@@ -25,24 +25,24 @@ class RunningClient:
     session: str
     principal: str
     name: str
-    """As the client calls itself; empty where it has none."""
+    """What the client calls itself; empty if it gave no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningWork:
-    """A call that goes on, or what it left running."""
+    """A call in progress, or what it left running."""
 
     tool: str
     about: str
-    """The first words of what it is about, without secrets."""
+    """The first words of its subject, without secrets."""
     since: int
     principal: str
     session: str
     client: str
     over: bool = False
-    """The call itself ended."""
+    """True if the call itself has ended."""
     processes: Sequence[tuple[int, str]] = ()
-    """Each by its number, and by when it began."""
+    """Each by its number and its start time."""
     server: int = 0
 
     @property
@@ -55,7 +55,7 @@ class RunningWork:
 
 
 def write_running_calls(state: Path, clients: Sequence[RunningClient], works: Sequence[RunningWork]) -> None:
-    """Whole or not at all: who reads it meanwhile finds the one before."""
+    """Atomic: a concurrent reader finds the previous version."""
     folder, pid = state / FOLDER, get_own_pid()
     fields = {
         "born": read_start_time(pid),
@@ -72,7 +72,7 @@ def write_running_calls(state: Path, clients: Sequence[RunningClient], works: Se
 
 
 def remove_running_calls(state: Path) -> None:
-    """This process serves no more; and neither do those that could not say so."""
+    """Remove the files of this process, and of those that died without doing so."""
     mine = state / FOLDER / f"{get_own_pid()}{ENDING}"
     left = [path for path in (state / FOLDER).glob(f"*{ENDING}") if path == mine or _read_running_file(path) is None]
     for path in left:
@@ -81,7 +81,7 @@ def remove_running_calls(state: Path) -> None:
 
 
 def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:
-    """Of every server of this account that is still there; what began first comes first."""
+    """Read those of every server of this account that still runs, oldest first."""
     paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if is_own_file(path))
     found = [one for path in paths if (one := _read_running_file(path)) is not None]
     works = [work for _, every in found for work in every if work.is_running]
@@ -89,7 +89,7 @@ def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], lis
 
 
 def _read_running_file(path: Path) -> tuple[list[RunningClient], list[RunningWork]] | None:
-    """None where it cannot be read, or where its process is not the one that wrote it."""
+    """None if it cannot be read, or if its process is not the one that wrote it."""
     try:
         if path.is_symlink() or path.stat().st_size > MOST_BYTES:
             return None

@@ -1,4 +1,4 @@
-"""How does a run stand? Paused or not, what its thoughts came to, and what was found when it was over."""
+"""What state is a run in? Paused or not, what its thoughts concluded, and the findings at its end."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,18 +19,18 @@ from mcp_server.state.verify import read_body
 
 UNIT_DONE = "a unit is done, and run control `assisted` waits for the person to look at it"
 MOST_ROWS = 20_000
-"""Of the ledger's newest, which a run is looked for in."""
+"""How many of the ledger's newest rows are searched for a run."""
 MOST_THOUGHTS = 200
 
 
 def load_holds(view: View) -> dict[tuple[str, str], Hold]:
-    """Who is paused, by principal and session; an empty session stands for all of them."""
+    """Load who is paused, by principal and session; an empty session stands for all of them."""
     rows = view.fetch_all("SELECT * FROM holds")
     return {(row["principal"], row["session"]): held for row in rows if (held := hold_from_row(row)) is not None}
 
 
 def load_active_holds(view: View) -> dict[tuple[str, str], Hold]:
-    """What of it still pauses somebody: who is held for one run's sake goes on when that run is over."""
+    """Load the holds that still apply: a hold on a single run ends with that run."""
     return {key: held for key, held in load_holds(view).items() if not (held.run and _is_delivered(view, held.run))}
 
 
@@ -40,7 +40,8 @@ def _is_delivered(view: View, run: str) -> bool:
 
 
 def pause_session(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
-    """Who is paused already stays so for the first reason, unless that was about another run or the person has one."""
+    """Pause. If already paused, the first reason stays, unless that was about another run or the person now gives
+    one."""
     known = _find_hold_row(tx, principal, session)
     held = hold_from_row(known) if known is not None else None
     if held is not None and held.run in ("", hold.run) and (held.by is Holder.PERSON or hold.by is not Holder.PERSON):
@@ -52,7 +53,7 @@ def pause_session(tx: Transaction, principal: str, session: str, hold: Hold) -> 
 
 
 def resume_session(tx: Transaction, principal: str, session: str | None, units: int = 1) -> list[Hold]:
-    """Lift what holds one session, or all of them; `units` may run in `assisted` before the next pause."""
+    """Lift the hold on one session or all; in `assisted`, `units` may run before the next pause."""
     found = {
         key: held
         for key, held in load_holds(tx).items()
@@ -67,7 +68,7 @@ def resume_session(tx: Transaction, principal: str, session: str | None, units: 
 
 
 def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
-    """Begin one unit of an assisted run, the last that was allowed pauses it; or what already holds it."""
+    """Begin one unit of an assisted run; the last one allowed pauses it. Return what already holds it, if anything."""
     rows = [row for key in dict.fromkeys((place, "")) if (row := _find_hold_row(tx, session.principal, key))]
     for row in rows:
         held = hold_from_row(row)
@@ -85,7 +86,7 @@ def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
 
 
 def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[StoredSession, ...]:
-    """Clear what the runs have come to and pause: each session begins a run of its own, named by `run` and a number."""
+    """Clear what the runs have collected and pause: each session begins a new run, named `run` plus a number."""
     mine = [kept.session for kept in load_sessions(tx) if kept.session.principal == escape_surrogates(principal)]
     void_approvals(tx, principal, session)
     moved: list[StoredSession] = []
@@ -94,7 +95,7 @@ def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, re
         after = replace(one, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
         settled = move_session(tx, one, after, {"reason": "stop", "scope": "now"})
         assert isinstance(settled, StoredSession), "read in the same transaction"
-        # Its other places went along.
+        # Its other places moved along.
         moved += load_places(tx, id)
         tx.run("DELETE FROM thoughts WHERE session = :session", session=id)
     _clear_holds(tx, principal, session)
@@ -113,7 +114,7 @@ def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -
 
 
 def load_thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutcome]:
-    """What this run's thoughts came to, in their order; the newest where they are many."""
+    """Load the conclusions of this run's thoughts in order; if there are many, only the newest."""
     rows = view.fetch_all(
         "SELECT body FROM thoughts WHERE session = :session AND run = :run ORDER BY number DESC LIMIT :most",
         session=escape_surrogates(session),
@@ -124,13 +125,13 @@ def load_thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutco
 
 
 def record_delivery(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
-    """From here on the run is delivered, whatever comes."""
+    """Mark the run as delivered, whatever follows."""
     whose = {"principal": session.principal, "session": session.id, "run": session.run}
     return tx.append(RowKind.DELIVERY, whose | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
 
 
 def load_run_rows(view: View, session: Session) -> Sequence[Row]:
-    """The rows of a run, in their order: what ran, what came of it, and what did not run."""
+    """Load a run's rows in order: what ran, its outcome, and what did not run."""
     rows = view.fetch_all(
         "SELECT seq, body, hash FROM (SELECT * FROM ledger ORDER BY seq DESC LIMIT :most) AS newest"
         " WHERE session = :session ORDER BY seq",
@@ -143,7 +144,7 @@ def load_run_rows(view: View, session: Session) -> Sequence[Row]:
 
 
 def put_report(tx: Transaction, report: RunReport) -> None:
-    """One per run; what was found once is not written over."""
+    """One report per run; the first is never overwritten."""
     at = tx.clock.now_ns()
     tx.run(
         "INSERT INTO reports (run, principal, session, at, body) VALUES (:run, :principal, :session, :at, :body)"
@@ -157,13 +158,13 @@ def put_report(tx: Transaction, report: RunReport) -> None:
     found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
     whose = {"principal": report.principal, "session": report.session, "run": report.run}
     asked = report.opinion
-    # What left this machine, and to whom, is on record also where nothing came of it.
+    # What left this machine, and to whom, is recorded even if nothing came of it.
     sent = {"asked": asked.model, "place": asked.place, "sent_bytes": asked.sent} if asked else {}
     tx.append(RowKind.REPORT, whose | found | sent)
 
 
 def find_report(view: View, run: str | None, principal: str | None = None) -> RunReport | None:
-    """The newest where no run is named; another person's where none is named."""
+    """The newest if no run is named; if no principal is named, any person's."""
     conditions = ["1 = 1"]
     values: dict[str, Any] = {}
     if run is not None:
@@ -186,7 +187,7 @@ def _find_hold_row(view: View, principal: str, session: str) -> dict[str, Any] |
 
 
 def hold_from_row(row: Mapping[str, Any]) -> Hold | None:
-    """None where the row only grants further units. One that cannot be read holds."""
+    """None if the row only grants further units. An unreadable row counts as a hold."""
     try:
         body = json.loads(row["body"])
         if body["by"] == "":
@@ -211,7 +212,7 @@ def _write_hold(tx: Transaction, principal: str, session: str, body: Mapping[str
 
 
 def _clear_holds(tx: Transaction, principal: str, session: str | None) -> None:
-    """Forget what holds this session; every one of the principal's where none is named."""
+    """Delete what holds this session, or every session of the principal if none is named."""
     if session is None:
         tx.run("DELETE FROM holds WHERE principal = :principal", principal=escape_surrogates(principal))
         return

@@ -1,4 +1,4 @@
-"""What becomes of a ledger that does not go on from one of this account's? Its first row says what came before."""
+"""How does a ledger begin that does not continue one of this account's? Its first row says what came before."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,20 +13,20 @@ from mcp_server.state.verify import SEAL, find_taken_over_state, format_adoption
 
 
 def record_segment(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
-    """The first row of a ledger, sealed because it excuses something, and what the earlier state narrows."""
+    """Write a ledger's first row, sealed because it excuses something, and what the earlier state restricts."""
     tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.compute_mac(format_segment_seal(fields))})
     for principal, choice in claims.items():
         keep_choice(tx, principal, PostureChoice(claims=choice.claims, epoch=choice.epoch))
 
 
 def take_over_holds(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> None:
-    """What was held there is held here, until the person lets it go on."""
+    """Hold here what was held there, until the person resumes it."""
     for (principal, session), hold in held.items():
         pause_session(tx, principal, session, hold)
 
 
 def record_adoption(tx: Transaction) -> None:
-    """The person spoke at a terminal: what was put aside is held against the record no more."""
+    """Record that the person spoke at a terminal: what was put aside no longer counts against the record."""
     found = find_taken_over_state(tx)
     if found and found.get("tampered") and not is_adopted(tx):
         reason = "the person chose a posture at a terminal"

@@ -1,4 +1,4 @@
-"""What does each running server judge by? Each says so in a small file of its own, for the person's commands."""
+"""Which configuration does each running server use? Each writes it to a small file, for the person's commands."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from mcp_server.state.processes import is_process_gone, read_start_time
 FOLDER = "servers"
 MOST_BYTES = 2 << 20
 STOP = signal.SIGUSR1
-"""Told by it, a server ends everything that runs: a signal needs no room on any disk."""
+"""On this signal a server ends everything that runs: a signal needs no space on any disk."""
 OBEYED, LOOK = 0, 0.02
-"""The date by which a server's file says that it did; a date needs no room either."""
+"""A server sets its file to this date to say that it obeyed; a date needs no space either."""
 
 
 CLOSED = (
@@ -28,32 +28,32 @@ CLOSED = (
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a server judges by."""
+    """The configuration a server uses."""
 
     pid: int
     born: str
     config: str | None = None
-    """The operator's file, where there is one that counts."""
+    """The operator's file, if one applies."""
     profile: str | None = None
-    """What was asked for at its start, beside the files."""
+    """The profile requested at its start, beside the files."""
     max_profile: str | None = None
     menus: Sequence[str] = ()
     since: int = 0
-    """When it began to judge by what it judges by now."""
+    """Since when it uses this configuration."""
     fault: str = ""
-    """Why what is on disk now does not hold; the last that was valid does."""
+    """Why the version now on disk does not apply; the last valid one still does."""
     restart: Sequence[str] = ()
-    """What changed on disk and holds from its next start on."""
+    """What changed on disk and only applies after a restart."""
     texts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-    """What holds in place of what is on disk, by file, or that there is none; only where there is a fault."""
+    """What applies instead of the file on disk, by file, or None if there is no such file; only if there is a fault."""
     older: Sequence[Mapping[str, str | None]] = ()
-    """What the files said before, where it holds as well: what came after it has not yet lain still."""
+    """Earlier contents of the files that apply as well: what replaced them has not settled yet."""
     stoppable: bool = False
-    """It understands `STOP`; any other process would die of that."""
+    """It handles `STOP`; any other process would die of that signal."""
 
     @property
     def differences(self) -> list[str]:
-        """What of the files does not hold in this server, in words for the person."""
+        """Say in words for the person which files' content does not apply in this server."""
         told: list[str] = []
         if self.fault:
             told.append(f"Process {self.pid} keeps using the last valid rules: {self.fault}.")
@@ -68,7 +68,7 @@ class Server:
 
 
 def publish_server(state: Path, said: Server) -> None:
-    """Whole or not at all: who reads it meanwhile finds the one before."""
+    """Atomic: a concurrent reader finds the previous version."""
     folder = state / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     draft = folder / f".{said.pid}.tmp"
@@ -79,7 +79,7 @@ def publish_server(state: Path, said: Server) -> None:
 
 
 def withdraw_server(state: Path, pid: int) -> None:
-    """It serves no more; and neither do those that could not say so."""
+    """Remove the files of this process, and of those that died without doing so."""
     left = [path for path in (state / FOLDER).glob("*.json") if _read_server(path) is None]
     for path in (_get_server_path(state, pid), *left):
         with suppress(OSError):
@@ -87,13 +87,13 @@ def withdraw_server(state: Path, pid: int) -> None:
 
 
 def load_servers(state: Path) -> list[Server]:
-    """Those that are still there, the one of the lowest number first."""
+    """Load those that still run, ordered by process number."""
     found = (_read_server(path) for path in (state / FOLDER).glob("*.json"))
     return sorted((one for one in found if one is not None), key=lambda one: one.pid)
 
 
 def describe_unreadable_folder(state: Path) -> str:
-    """Why nobody can tell which servers run here, and what to type; empty where that can be read."""
+    """Say why the running servers cannot be listed, and what to type; empty if they can."""
     folder = state / FOLDER
     try:
         every = [folder, *folder.iterdir()] if folder.exists() else []
@@ -107,15 +107,15 @@ def describe_unreadable_folder(state: Path) -> str:
 
 
 def stop_servers_by_signal(states: Sequence[Path], patience: float) -> tuple[list[int], list[int]]:
-    """Have everything end where no order can be written: this account's servers that did so in time, and those that
-    did not."""
+    """End everything by signal if no order can be written. Return this account's servers that obeyed in time, and those
+    that did not."""
     found = [
         (state, one) for state in states for one in load_servers(state) if is_own_file(_get_server_path(state, one.pid))
     ]
     for state, one in found:
         with suppress(OSError):
             os.utime(_get_server_path(state, one.pid))
-        # Looked at once more: a signal of this kind must meet nobody who came to the number since.
+        # Check again: a signal like this must not hit a process that has taken over the number since.
         if one.stoppable and not is_process_gone(one.pid, one.born):
             with suppress(OSError):
                 os.kill(one.pid, STOP)
@@ -133,7 +133,7 @@ def stop_servers_by_signal(states: Sequence[Path], patience: float) -> tuple[lis
 
 
 def is_own_file(path: Path) -> bool:
-    """Did this account write it? Another one could name any process of ours there."""
+    """Did this account write it? Another account's file could name any of our processes."""
     try:
         return path.lstat().st_uid == os.geteuid()
     except OSError:
@@ -141,7 +141,7 @@ def is_own_file(path: Path) -> bool:
 
 
 def mark_obeyed(state: Path, pid: int) -> None:
-    """Nothing runs here any more."""
+    """Say that nothing runs here any more."""
     with suppress(OSError):
         os.utime(_get_server_path(state, pid), (OBEYED, OBEYED))
 
@@ -158,7 +158,7 @@ def _get_server_path(state: Path, pid: int) -> Path:
 
 
 def _read_server(path: Path) -> Server | None:
-    """None where it cannot be read, or where its process is not the one that wrote it."""
+    """None if it cannot be read, or if its process is not the one that wrote it."""
     try:
         if path.is_symlink() or path.stat().st_size > MOST_BYTES:
             return None

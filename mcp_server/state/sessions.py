@@ -1,4 +1,4 @@
-"""Where does each session stand, and how does it move without two moving it at once?"""
+"""Where is each session, and how does it move without two callers moving it at once?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from mcp_server.state.ledger import record_transition
 from mcp_server.state.notes import drop_old_notes
 
 SHARED = ("stage", "run", "phase", "reasoned")
-"""What is the run's, and so the same in all places of a session."""
+"""Belongs to the run, and so is the same in all places of a session."""
 
 
 def _get_place(session: Session) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def _get_place(session: Session) -> dict[str, Any]:
 
 
 def get_run_progress(session: Session) -> tuple[object, ...]:
-    """How far its run is."""
+    """How far the session's run is."""
     return tuple(getattr(session, name) for name in SHARED)
 
 
@@ -71,7 +71,7 @@ def load_sessions(view: View) -> Sequence[StoredSession]:
 
 
 def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> StoredSession:
-    """Make a session known, or give a known one its handle. Where it stands is changed by `move` alone."""
+    """Store a session, or give a known one its handle. Only `move_session` changes where it is."""
     now = tx.clock.now_ns()
     tx.run(
         "INSERT INTO sessions"
@@ -108,7 +108,7 @@ def _build_columns(one: Session) -> dict[str, Any]:
 def move_session(
     tx: Transaction, before: Session, after: Session, why: Mapping[str, str]
 ) -> StoredSession | VersionMoved:
-    """Take a session from one place to the next, unless somebody moved it meanwhile."""
+    """Move a session from one place to the next, unless someone else moved it meanwhile."""
     current = find_session(tx, before.key)
     if current is None and before.version == 0:
         current = put_session(tx, before, None)
@@ -134,7 +134,7 @@ def move_session(
 
 
 def _move_other_places(tx: Transaction, before: Session, after: Session) -> None:
-    """The run is as far in every place of the session as it is in this one."""
+    """Bring the session's other places to the same point in the run."""
     tx.run(
         "UPDATE sessions SET stage = :stage, run = :run, reasoned = :reasoned, phase = :phase, version = version + 1,"
         " steps = CASE WHEN :run = :was THEN steps ELSE 0 END"
@@ -148,7 +148,7 @@ def _move_other_places(tx: Transaction, before: Session, after: Session) -> None
 
 
 def record_passing_move(tx: Transaction, before: Session, after: Session, why: Mapping[str, str]) -> None:
-    """Put on record how a session moved that is not written down, because nobody could come back to it."""
+    """Record the move of a session that is not stored, because nothing could ever find it again."""
     if after.run != before.run:
         settle_run_questions(tx, before, after.run)
     if _get_place(after) != _get_place(before):
@@ -161,7 +161,7 @@ def touch_session(tx: Transaction, id: str, used: int) -> None:
 
 
 def forget_old_sessions(tx: Transaction, before_ns: int) -> None:
-    """Let go of sessions nobody used since then, and of what was noted of runs before."""
+    """Delete sessions unused since then, and what was noted of earlier runs."""
     drop_old_notes(tx, before_ns)
     tx.run("DELETE FROM seen WHERE session IN (SELECT id FROM sessions WHERE used < :then)", then=before_ns)
     tx.run("DELETE FROM sessions WHERE used < :then", then=before_ns)

@@ -1,7 +1,7 @@
-"""Who is told that runs are stopped or paused, and what came of it there?
+"""Which servers must stop or pause their runs, and what did each of them do?
 
-An order is one row that every server of the workspace finds with the next change; each answers it with a row of its
-own. They lie among the records and are no document of anybody's: what came of a halt is gone a day later.
+An order is one row that every server of the workspace finds with its next change; each answers with a row of its own.
+These rows lie among the records but are nobody's documents: the results of a stop are deleted a day later.
 """
 
 import json
@@ -19,17 +19,17 @@ KEPT_NS = 24 * 3600 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class StopOrder:
-    """What is to become of what runs: ended, or only named."""
+    """What should happen to running calls: end them, or only list them."""
 
     id: str
     principal: str
-    """Empty for everybody, which only the terminal may mean."""
+    """Empty for everyone; only the terminal may order that."""
     session: str | None
-    """None for all of the principal's."""
+    """None for all of the principal's sessions."""
     ends: bool
     reason: str
     everybody: bool = False
-    """Whoever asks may hear what others run: it is the person at the terminal."""
+    """True if the asker may see what others run, as the person at the terminal may."""
 
     def covers(self, principal: str, session: str) -> bool:
         return self.principal in ("", escape_surrogates(principal)) and self.session in (
@@ -40,7 +40,7 @@ class StopOrder:
 
 @dataclass(frozen=True, slots=True)
 class StopAnswer:
-    """What one server did: in words, what it ended, what goes on all the same, and what others run."""
+    """What one server did, in words: what it ended, what continues anyway, and what others run."""
 
     ended: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
@@ -49,14 +49,14 @@ class StopAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OrderGiven:
-    """An order that was, and the servers that have to answer."""
+    """An order that was given, and the servers that must answer."""
 
     order: StopOrder
     servers: tuple[str, ...] = ()
 
 
 def enlist_server(tx: Transaction) -> frozenset[str]:
-    """From here on this process may run something, and answers orders; those given before are not meant for it."""
+    """From here on this process may run something, and answers orders; earlier orders do not concern it."""
     _write_record(tx, OWNER, SERVER, tx.process, {})
     return frozenset(one.id for one in load_orders(tx))
 
@@ -66,7 +66,7 @@ def discharge_server(tx: Transaction) -> None:
 
 
 def give_order(tx: Transaction, order: StopOrder) -> OrderGiven:
-    """Written down in the same transaction as the hold: who hears of one finds the other."""
+    """Written in the same transaction as the hold, so that a server that sees one finds the other."""
     _forget_old_orders(tx)
     settled = replace(order, principal=escape_surrogates(order.principal))
     _write_record(tx, OWNER, ORDER, order.id, asdict(settled))
@@ -83,7 +83,7 @@ def write_answer(tx: Transaction, id: str, said: StopAnswer) -> None:
 
 
 def load_answers(view: View, id: str) -> dict[str, StopAnswer]:
-    """By the process that gave it."""
+    """By the process that answered."""
     found = ((row["id"], json.loads(row["body"])) for row in _load_rows(view, f"{OWNER}:{id}", ANSWER))
     return {process: StopAnswer(**{name: tuple(words) for name, words in body.items()}) for process, body in found}
 
@@ -93,7 +93,7 @@ def forget_answers(tx: Transaction, id: str) -> None:
 
 
 def _forget_old_orders(tx: Transaction) -> None:
-    """What is too old to be waited for, and servers that ended without a word."""
+    """Delete orders too old to wait for, and servers that ended without saying so."""
     tx.run(
         "DELETE FROM records WHERE (owner = :owner AND kind = :kind OR owner LIKE :answers) AND changed < :then",
         owner=OWNER,

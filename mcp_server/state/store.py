@@ -1,8 +1,8 @@
-"""How does the rest of the house remember? The one door to the state for a running server, from one asyncio loop.
+"""How does the rest of menugate read and write state? The one interface for a running server, from one asyncio loop.
 
-Nothing here touches the disk: what is asked goes to the writer's thread and comes back in one hop per batch. Where the
-state cannot be written, every method that waits raises `Refusal` with `BUSY`, `STORE_FULL` or `STORE_UNAVAILABLE`.
-What was committed without being acknowledged (a kill, a cancelled caller) stays in the ledger.
+Nothing here touches the disk: requests go to the writer's thread and come back in one hop per batch. If the state
+cannot be written, every awaited method raises `Refusal` with `BUSY`, `STORE_FULL` or `STORE_UNAVAILABLE`. Whatever was
+committed without being acknowledged (a kill, a cancelled caller) stays in the ledger.
 """
 
 import asyncio
@@ -61,7 +61,8 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None, clock: Clock, new_id: Callable[[], str]) -> "Store":
-        """Returns at once; the file is opened by the writer when it is first needed, or woken. `ready` says how."""
+        """Returns at once; the writer opens the file when it is first needed, or on `wake`. `ready` says how that
+        went."""
         process = f"{os.getpid()}-{new_id()}"
 
         def start(suspicion: str) -> "StateWorkspace":
@@ -73,14 +74,15 @@ class Store:
         return cls(start, clock, new_id)
 
     def wake(self) -> None:
-        """Bring the engine up now, before anybody waits for it."""
+        """Start the engine now, before anyone waits for it."""
         self._writer.start()
 
     async def wait_until_ready(self) -> Condition:
         return await self.read(lambda _view: self._writer.condition)
 
     async def close(self) -> None:
-        """Put down what is still in hand. Bounded: what cannot be written by then is lost, and was never promised."""
+        """Write what is still queued. Bounded in time: what cannot be written by then is lost, and was never
+        acknowledged."""
         self._hand_over()
         if not self._writer.started:
             return
@@ -89,13 +91,13 @@ class Store:
 
     @property
     def commits(self) -> int:
-        """How many transactions were committed; less than the number of rows where callers came together."""
+        """How many transactions were committed; fewer than rows if callers shared a batch."""
         return self._writer.commits
 
     # The ledger.
 
     async def record_intent(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
-        """The intent's number, once it is durable; `PostureMoved` where the posture is another one by now."""
+        """Return the intent's number once it is durable; `PostureMoved` if the posture has changed by now."""
         begin = ledger.record_intent if terms is None else partial(approvals.begin_call, terms=terms)
         found = await self.write(partial(begin, intent=intent))
         if isinstance(found, PostureMoved):
@@ -109,10 +111,10 @@ class Store:
     async def record_decision(self, judged: Judged) -> int:
         return await self.write(partial(ledger.record_decision, judged=judged))
 
-    # What the person chose. How that changes is asked at the doors of `calls/steering`.
+    # What the person chose. Changes to it go through `calls/steering`.
 
     async def load_choice(self, principal: str) -> PostureChoice | None:
-        """None where the person never chose; the most restricted one where the choice is lost or cannot be read."""
+        """None if the person never chose; the most restricted choice if theirs is lost or unreadable."""
         if principal in self._choices:
             return self._choices[principal]
         generation = self._generation
@@ -122,7 +124,8 @@ class Store:
         return found
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Called in the loop when posture or sessions changed, here or in another process; call the result to stop."""
+        """Call back in the loop when posture or sessions change, here or in another process. Call the result to
+        stop."""
         self._listeners.append(callback)
         return lambda: self._listeners.remove(callback) if callback in self._listeners else None
 
@@ -133,11 +136,11 @@ class Store:
         return kept.session if kept else None
 
     async def find_session_by_handle(self, digest: str) -> Session | None:
-        """The session a menu handle (its SHA-256, in hex) stands for, if it was used within a day."""
+        """Return the session of a menu handle (its SHA-256, in hex), if used within a day."""
         read = partial(sessions.find_session_by_handle, digest=digest)
         kept = self._sessions.get(self._handles.get(digest, "")) or await self._read_session(read)
         if kept is not None and not self._is_unexpired(kept):
-            # Another process may have used it since; that it did so was not worth telling everybody.
+            # Another process may have used it since: mere use is not announced to the others.
             kept = await self._read_session(read)
         if kept is None or kept.handle_digest != digest or not self._is_unexpired(kept):
             return None
@@ -148,25 +151,25 @@ class Store:
         return kept.session
 
     def _is_unexpired(self, kept: StoredSession) -> bool:
-        # A clock that was set back makes a session look used in the future; that counts as expired too.
+        # After the clock is set back, a session may seem used in the future; that counts as expired too.
         return -TOUCH_NS <= self._clock.now_ns() - kept.used < IDLE_NS
 
     async def put_session(self, session: Session, handle_digest: str | None = None) -> Session:
-        """Make a session known, or give a known one its handle; as it stands in the store."""
+        """Store a session, or refresh a known one; return it as stored."""
         kept = await self.write(lambda tx: sessions.put_session(tx, session, handle_digest))
         return kept.session
 
     async def move_session(
         self, before: Session, after: Session, reason: str, scope: str = "now"
     ) -> Session | VersionMoved:
-        """`before.version` has to be the current one. A session nobody put yet is put by its first move."""
+        """`before.version` must be the current one. A session not yet stored is stored by its first move."""
         found = await self.write(
             lambda tx: sessions.move_session(tx, before, after, {"reason": reason, "scope": scope})
         )
         if not isinstance(found, StoredSession):
             return found
         if sessions.get_run_progress(found.session) != sessions.get_run_progress(before):
-            # The session's other places went along.
+            # The session's other places moved along.
             for key in [key for key, kept in self._sessions.items() if kept.session.id == before.id]:
                 del self._sessions[key]
         return found.session
@@ -183,12 +186,13 @@ class Store:
         await self.write(partial(messages.mark_messages_read, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
-        """Known at once, written with the next batch. Any thread may call it."""
+        """Visible at once, written with the next batch. Any thread may call it."""
         _clear_when_full(self._seen)[session_id, path] = stamp
         self._writer.defer(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
 
     def recall_seen(self, session_id: str, path: str) -> Stamp | None:
-        """From memory, or from what another process wrote. May wait for the writer: not for the loop's own thread."""
+        """From memory, or what another process wrote. May wait for the writer, so never call it in the loop's
+        thread."""
         if found := self._seen.get((session_id, path)):
             return found
         done = threading.Event()
@@ -203,11 +207,11 @@ class Store:
     # To the writer and back.
 
     async def read(self, work: Callable[[View], T]) -> T:
-        """What a deed finds; it runs in the writer's thread, on what is committed."""
+        """Run the query in the writer's thread. It sees committed rows only."""
         return await self._ask(StoreJob(work, writes=False))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        """What a deed answers, once what it did is durable."""
+        """Run the change in the writer's thread; return its result once it is durable."""
         return await self._ask(StoreJob(work))
 
     async def _ask(self, wish: StoreJob) -> Any:
@@ -218,7 +222,7 @@ class Store:
         return await wish.future
 
     def _hand_over(self) -> None:
-        """What was asked in one turn of the loop goes to the writer at once, and becomes one batch."""
+        """Hand everything requested in one turn of the loop to the writer, as one batch."""
         asked, self._asked = self._asked, []
         for wish in asked:
             self._writer.ask(wish)
@@ -236,11 +240,11 @@ class Store:
             _clear_when_full(self._handles)[kept.handle_digest] = kept.session.key
 
     def _post(self, delivery: StoreReply) -> None:
-        """From the writer's thread."""
+        """Called from the writer's thread."""
         try:
             self._loop.call_soon_threadsafe(self._receive, delivery)
         except RuntimeError:
-            # The loop is closed: nobody is left to be told.
+            # The loop is closed: nobody is left to notify.
             return
 
     def _receive(self, delivery: StoreReply) -> None:
@@ -271,7 +275,7 @@ def _settle_future(future: "asyncio.Future[Any]", wish: StoreJob) -> None:
     if wish.error is None:
         future.set_result(wish.value)
     elif isinstance(wish.error, Refusal):
-        # One problem may be the answer to many; each gets an exception of its own to raise.
+        # One problem may answer many callers; each must raise an exception of its own.
         future.set_exception(Refusal(wish.error.problem))
     else:
         future.set_exception(wish.error)
@@ -282,7 +286,7 @@ V = TypeVar("V")
 
 
 def _clear_when_full(remembered: dict[K, V]) -> dict[K, V]:
-    """Memory is a shortcut; what falls out of it is read again."""
+    """Clear everything when full: the memory is only a shortcut, and what it loses is read again."""
     if len(remembered) >= MOST_REMEMBERED:
         remembered.clear()
     return remembered

@@ -13,8 +13,8 @@ from mcp_server.state.verify import read_body
 
 # What is worth knowing of a run when its beginning is forgotten? Goals, decisions, plan, open issues, outputs.
 #
-# Pure: the same rows and notes give the same bytes, wherever and whenever. Times are UTC, and nothing is sorted by a
-# language's rules. Reasoning is not in it, because it is never written down.
+# Pure: the same rows and notes give the same bytes, wherever and whenever. Times are UTC, and no sorting depends on the
+# locale. Reasoning is not included, because it is never stored.
 
 MOST_LINES = 20
 LONGEST_LINE = 400
@@ -33,13 +33,13 @@ NOTHING = {
     "outputs": "None yet.",
 }
 KEPT_NO_LONGER = "Kept no longer: what was noted of a run is dropped after 30 days."
-"""Said of whatever is empty in a run that once had notes."""
+"""Stands for anything empty in a run that once had notes."""
 KINDS = ("goal", "decision", "plan", "issue", "file", "message", "answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a tool said is worth remembering of a call, or the file that the call changed."""
+    """What a tool considers worth remembering of a call, or the file that the call changed."""
 
     seq: int
     kind: str
@@ -53,7 +53,7 @@ class Summary:
     facts: Mapping[str, Any]
     sections: Mapping[str, tuple[str, ...]]
     let_go: bool = False
-    """Some of what was noted of it is kept no longer."""
+    """True if some of the run's notes were deleted."""
 
     @property
     def text(self) -> str:
@@ -74,7 +74,7 @@ class Summary:
 
 @dataclass(slots=True)
 class _Told:
-    """The rows of a run, sorted out."""
+    """The rows of a run, sorted by what they say."""
 
     intents: dict[int, Row] = field(default_factory=dict[int, Row])
     outcomes: dict[int, Row] = field(default_factory=dict[int, Row])
@@ -103,7 +103,7 @@ class _Told:
 
 
 def build_summary(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: int | None = None) -> Summary:
-    """`rows` are those of the run, and the person's choices made meanwhile; `upto` is the last call that counts."""
+    """`rows` are the run's and the person's choices made meanwhile; `upto` is the last call that counts."""
     told = _Told()
     for row in rows:
         of_call = int(row.fields.get("intent") or row.seq) if row.kind == "outcome" else row.seq
@@ -120,7 +120,7 @@ def build_summary(run: str, rows: Sequence[Row], notes: Sequence[Note], upto: in
         "issues": [*_describe_issues(told), *said["issue"]],
         "outputs": list(_describe_outputs(told, said)),
     }
-    # Notes that say the same are one; the newest are kept, and how many were left out is said.
+    # Equal notes count once; the newest are kept, and the text says how many were left out.
     let_go = any(note.kind == LET_GO for note in notes)
     return Summary(
         run,
@@ -191,7 +191,7 @@ def _format_place(of: Mapping[str, Any]) -> str:
 
 
 def _describe_standing(told: _Told) -> Iterator[str]:
-    """What can be said of a plan that nobody told: where the run stands, and what it did last."""
+    """Describe progress if nobody stated a plan: where the run is, and what it did last."""
     if not told.intents:
         return
     last = told.intents[max(told.intents)]
@@ -201,10 +201,10 @@ def _describe_standing(told: _Told) -> Iterator[str]:
 
 
 def _describe_issues(told: _Told) -> Iterator[str]:
-    """What did not go, and did not go later either."""
+    """Calls that failed and never succeeded later."""
     went = {
         _get_call_key(row): row.seq for seq, row in told.intents.items() if told.get_ending(seq) == "done"
-    }  # the last time that this very call was done
+    }  # the last time this very call succeeded
     counted: Counter[str] = Counter()
     for row in told.refusals:
         if went.get(_get_call_key(row), 0) < row.seq:
@@ -228,7 +228,7 @@ def _get_call_key(row: Row) -> tuple[object, object]:
 
 
 def _describe_outputs(told: _Told, said: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    # A file changed twice counts where it was changed last.
+    # A file changed twice is listed where it was last changed.
     for path in reversed(dict.fromkeys(reversed(said["file"]))):
         yield f"Changed `{path}`."
     shown: dict[str, list[int]] = {}
@@ -251,11 +251,11 @@ HOW_MANY_RUNS = 100
 AMONG_ROWS = 200_000
 OUTCOMES = {"plan_delta": "decision", "next_action": "plan", "known_risks": "issue"}
 MOST_ROWS = 20_000
-"""Of a run that is longer the newest rows are read."""
+"""Of a longer run, only the newest rows are read."""
 
 
 def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary | None:
-    """The summary of a run; None where there is no row of it."""
+    """Summarise a run; None if it has no rows."""
     found = view.fetch_all(
         "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq DESC LIMIT :most",
         run=escape_surrogates(run),
@@ -284,7 +284,7 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
 
 
 def _notes_from_thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
-    """What a thought came to, which is all that was kept of it, as of the call that was going on then."""
+    """The conclusions of thoughts (nothing else of them is kept), each attached to the call in progress at the time."""
     for one in view.fetch_all(
         "SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=escape_surrogates(run)
     ):
@@ -296,7 +296,7 @@ def _notes_from_thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[
 
 
 def find_known_runs(view: View, principal: str | None = None) -> list[str]:
-    """The runs used last, the newest first; of one principal, or of everybody."""
+    """The most recently used runs, newest first; of one principal, or of all."""
     rows = view.fetch_all(
         "SELECT run, max(seq) AS last FROM ledger"
         " WHERE run IS NOT NULL AND seq > (SELECT max(seq) FROM ledger) - :among"
@@ -311,7 +311,7 @@ def find_known_runs(view: View, principal: str | None = None) -> list[str]:
 
 
 def find_run_owner(view: View, run: str) -> str | None:
-    """Whose run it is, by its first row that says so."""
+    """Return whose run it is, from the first row that says so."""
     row = view.fetch_one(
         "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq LIMIT 1", run=escape_surrogates(run)
     )

@@ -1,8 +1,7 @@
-"""Which folder's own files does the person trust, as they were when trust was given?
+"""Which folders' own files does the person trust, with the content they had when trust was given?
 
-Trust is given to a content: its digest is what is written down, so that trust ends by itself with the first byte that
-changes. One small file for each folder, in the person's own state; what is not sealed with the person's key is as if
-it were not there.
+Trust applies to content: its digest is stored, so trust ends by itself when a byte changes. There is one small file per
+folder, in the person's own state; a file not sealed with the person's key counts as missing.
 """
 
 import hashlib
@@ -21,14 +20,14 @@ from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
 @dataclass(frozen=True)
 class Trusted:
     secrets: Path | None
-    """Where the person's keys are kept; where they are nowhere, nobody is trusted for longer than a process lives."""
+    """Where the person's keys are kept; if nowhere, trust lasts only as long as the process."""
 
     def is_trusted(self, folder: Path, digest: str) -> bool:
         """Was trust given to exactly this content of this folder?"""
         return self.find_trusted_digest(folder) == digest
 
     def find_trusted_digest(self, folder: Path) -> str | None:
-        """The digest that trust was given to; None where it never was, or where somebody else wrote it."""
+        """Return the digest that was trusted; None if none was, or if someone else wrote it."""
         if self.secrets is None:
             return None
         try:
@@ -62,14 +61,14 @@ class Trusted:
         draft.replace(path)
 
     def withdraw_trust(self, folder: Path) -> bool:
-        """False where there was none to take."""
+        """Withdraw trust; False if there was none."""
         given = self.find_trusted_digest(folder) is not None
         if self.secrets is not None:
             _get_trust_path(self.secrets, folder).unlink(missing_ok=True)
         return given
 
     def get_path(self, folder: Path) -> Path | None:
-        """Where it is written down."""
+        """Where the trust of this folder is stored."""
         return None if self.secrets is None else _get_trust_path(self.secrets, folder)
 
 

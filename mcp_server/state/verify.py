@@ -1,4 +1,5 @@
-"""Is the ledger what it was? Every row against the chain, the chain against its anchor and its signed checkpoints."""
+"""Is the ledger unchanged? Checks every row against the chain, and the chain against its anchor and signed
+checkpoints."""
 
 import json
 import os
@@ -25,7 +26,7 @@ TOLD_EVERY = 1000
 
 
 SEAL = "seal"
-"""The field under which a row carries a MAC of its own."""
+"""The field in which a row carries a MAC of its own."""
 TAKEN_OVER = ("reason", "state", "rows", "head", "tampered")
 
 
@@ -33,12 +34,12 @@ TAKEN_OVER = ("reason", "state", "rows", "head", "tampered")
 class VerifyReport:
     rows: int
     unanchored: int
-    """Rows committed after the anchor was last written: some right after a kill, none after the next start."""
+    """Rows committed after the anchor was last written: a few right after a kill, none after the next start."""
     faults: tuple[tuple[int, str], ...]
-    """Row by row, what is wrong; 0 where it is not about one row."""
+    """What is wrong, by row; 0 if it does not concern a single row."""
     checkpoints: int = 0
     notes: tuple[str, ...] = ()
-    """What is to be known of rows that another key sealed, in words for the person."""
+    """What to know about rows that another key sealed, in words for the person."""
 
     @property
     def ok(self) -> bool:
@@ -50,7 +51,7 @@ class _Walk:
     """How far the chain was followed, and what was found on the way."""
 
     expected: dict[int, list[tuple[str, str]]]
-    """row -> hashes that somebody vouched for, and who."""
+    """row -> hashes that something vouched for, and what did."""
     seq: int = 0
     hash: str = GENESIS
     rows: int = 0
@@ -67,7 +68,7 @@ class _Walk:
                 self.faults.append((seq, f"the row is not the one that {by} names: the chain was computed anew"))
         if '"kind":"alarm"' in body:
             self.faults.append((seq, f"recorded at a start: {read_body(body).get('reason')}"))
-        # Going on with what stands there, so that one changed row is one fault and not ten thousand.
+        # Continue from the hash as stored, so that one changed row is one fault and not ten thousand.
         self.seq, self.hash = seq, hash
 
 
@@ -76,7 +77,7 @@ def _describe_missing_rows(first: int, last: int) -> str:
 
 
 def read_body(body: object) -> dict[str, Any]:
-    """A row's fields; none where the text is not one of ours."""
+    """Parse a row's fields; none if the text is not one of ours."""
     try:
         found = json.loads(body) if isinstance(body, str) else None
     except (ValueError, RecursionError):
@@ -89,8 +90,8 @@ def verify_ledger(
 ) -> VerifyReport:
     """Read everything once. Safe beside running writers: the anchor is read first, so the file is never behind it.
 
-    `told` hears now and then how many rows were read, and which is the last. Of a `foreign` ledger the chain and the
-    signatures are checked, and not whose they are.
+    `told` is called from time to time with the number of rows read and the last row. For a `foreign` ledger the chain
+    and the signatures are checked, but not who signed.
     """
     last = (view.fetch_one("SELECT max(seq) AS seq FROM ledger") or {}).get("seq") or 0
     faults: list[tuple[int, str]] = []
@@ -129,7 +130,7 @@ OF_ANOTHER = (
 
 
 def _describe_takeover(view: View, folder: Path, faults: list[tuple[int, str]]) -> Iterator[str]:
-    """What came before this ledger, where its first row says that something did."""
+    """Check what came before this ledger, if its first row says that something did."""
     found = find_taken_over_state(view)
     if found is None:
         return
@@ -144,7 +145,7 @@ def _describe_takeover(view: View, folder: Path, faults: list[tuple[int, str]]) 
 
 
 def _check_referenced_rows(path: Path, found: Mapping[str, Any], faults: list[tuple[int, str]]) -> Iterator[str]:
-    """Are those rows still there, and does their chain hold? More cannot be said without their key."""
+    """Are those rows still there, and does their chain hold? Nothing more can be checked without their key."""
     import sqlite3
 
     from mcp_server.state.peek import open_read_only
@@ -167,7 +168,7 @@ def _check_referenced_rows(path: Path, found: Mapping[str, Any], faults: list[tu
 
 
 def find_taken_over_state(view: View) -> dict[str, Any] | None:
-    """What the first row says of an earlier state; None where it says nothing, or nobody with our key wrote it."""
+    """Return what the first row says of an earlier state; None if it says nothing or was not sealed with our key."""
     row = view.fetch_one("SELECT body FROM ledger WHERE seq = 1 AND kind = :kind", kind=RowKind.SEGMENT)
     if row is None or view.key is None:
         return None
@@ -177,7 +178,7 @@ def find_taken_over_state(view: View) -> dict[str, Any] | None:
 
 
 def is_adopted(view: View) -> bool:
-    """Did the person choose a posture at a terminal since?"""
+    """Has the person chosen a posture at a terminal since?"""
     row = view.fetch_one("SELECT body FROM ledger WHERE kind = :kind ORDER BY seq LIMIT 1", kind=RowKind.ADOPTION)
     seal = str(read_body(row["body"]).get(SEAL)) if row else ""
     return view.key is not None and view.key.has_sealed(format_adoption_seal(view), seal)
@@ -202,7 +203,7 @@ def _read_anchor(path: Path, key: LedgerKey | None, faults: list[tuple[int, str]
     if key is None:
         faults.append((0, "the key is missing, so neither anchor nor checkpoints can be checked"))
         return None
-    # A second look, because a writer may have been in the middle of its line.
+    # Look again, because a writer may have been in the middle of its line.
     for _ in range(3):
         try:
             text = path.read_bytes()
@@ -234,7 +235,7 @@ def _find_checkpoint_faults(
 
 
 def describe_anchor_misfit(view: View, anchor: bytes | None, key: LedgerKey) -> str:
-    """Does the ledger still have what its anchor says it had? Asked at a start, before the anchor is written anew."""
+    """Does the ledger still have what its anchor claims? Checked at a start, before the anchor is rewritten."""
     if anchor is None:
         return "the ledger's anchor is missing"
     known = Anchor.parse_line(anchor[:SLOT], key)
@@ -251,14 +252,14 @@ def describe_anchor_misfit(view: View, anchor: bytes | None, key: LedgerKey) -> 
 
 
 def count_unanchored_rows(view: View, anchor: bytes | None, key: LedgerKey) -> int:
-    """How many rows the anchor does not name yet."""
+    """How many rows the anchor does not cover yet."""
     known = Anchor.parse_line(anchor[:SLOT], key) if anchor else None
     last = view.fetch_one("SELECT max(seq) AS seq FROM ledger") or {}
     return max(0, (last["seq"] or 0) - known.seq) if known else 0
 
 
 def check_anchor(view: View, path: Path) -> tuple[int, str]:
-    """How many rows the anchor does not name yet, and what does not fit it."""
+    """How many rows the anchor does not cover yet, and what does not match it."""
     faults: list[tuple[int, str]] = []
     anchor = _read_anchor(path, view.key, faults)
     if anchor is None or view.key is None:
@@ -268,11 +269,11 @@ def check_anchor(view: View, path: Path) -> tuple[int, str]:
 
 
 def find_unfinished_calls(view: View, among: int) -> list[int]:
-    """The calls among the last rows that no outcome follows, and whose process is no longer there to write one."""
+    """Find calls among the last rows without an outcome, whose process is no longer there to write one."""
     concluded: set[object] = set()
     over: set[object] = set()
     found: list[int] = []
-    # From the newest on, and one at a time: what follows a call is known when its turn comes.
+    # Newest first, one at a time: by the time we reach a call, we know what follows it.
     for seq, body in view.fetch_each("SELECT seq, body FROM ledger ORDER BY seq DESC LIMIT :among", among=among):
         one = read_body(body)
         process = one.get("process")
@@ -289,7 +290,7 @@ def find_unfinished_calls(view: View, among: int) -> list[int]:
 
 
 def is_process_running(process: str) -> bool:
-    """Is the process of this name (its number comes first) still there? A reused number counts as there."""
+    """Does the process with this name (its number comes first) still run? A reused number counts as running."""
     number = process.partition("-")[0]
     if not number.isascii() or not number.isdigit() or not 0 < int(number) < 2**31:
         return False

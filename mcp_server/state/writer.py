@@ -1,8 +1,8 @@
-"""Who writes? One thread per process: it takes everything that is queued, commits it at once, and answers together.
+"""Which thread writes? One per process: it takes everything queued, commits it at once, and answers together.
 
-No artificial delay: while one batch is on its way to the disk the next one gathers. What nobody waits for (outcomes,
-seen files) rides along with the next batch, or goes after a tenth of a second. The engine's libraries are imported
-here, in the thread, so that a server answers its first request without them.
+No artificial delay: while one batch is being written, the next one gathers. What nobody waits for (outcomes, seen
+files) goes with the next batch, or after a tenth of a second. The engine's libraries are imported here, in the thread,
+so that a server answers its first request without them.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ LAZY_LOCK_SECONDS = 0.2
 CHECKPOINT_ROWS = 1000
 CHECKPOINT_NS = 60 * 10**9
 BUSY_COMMITS = 16
-"""Whoever wrote so often will write more; for a command that writes one row nothing is laid out."""
+"""A process that wrote this often will write more. For a command that writes one row, no space is reserved."""
 
 log = logging.getLogger(__name__)
 ENDED = Refusal(Problem(Code.STORE_UNAVAILABLE, "the state is closed.", "Start menugate again."))
@@ -59,7 +59,7 @@ class Writer:
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        """Once, whoever calls first."""
+        """Start once, whoever calls first."""
         with self._starting:
             if not self.started:
                 self.started = True
@@ -75,7 +75,7 @@ class Writer:
             self.start()
 
     def defer(self, work: Callable[[Transaction], Any]) -> None:
-        """Without waking anybody: the next batch or tick takes it along."""
+        """Queue without waking the thread: the next batch or tick takes it along."""
         self._inbox.defer(StoreJob(work))
 
     def stop(self) -> None:
@@ -87,7 +87,7 @@ class Writer:
 
     def _run_until_closed(self) -> None:
         try:
-            # Whoever asks first hears what went wrong; the opening is then tried again.
+            # The first caller gets the error; opening is then tried again.
             with contextlib.suppress(Exception):
                 self._open()
             while not self.closed:
@@ -117,12 +117,12 @@ class Writer:
             self._signed_ns = opened.clock.now_ns()
             self._version = opened.link.data_version()
             self._changes = read_change_count(View(opened.link, None))
-            # What was believed before the file was open, or while another lay there, is worth another look.
+            # Recheck what was cached before the file was open, or while another was in its place.
             self._deliver(StoreReply(changed=True, foreign=True))
         return self._workspace
 
     def _translate_error(self, error: Exception) -> BaseException:
-        """What an error means to who asked."""
+        """Translate an error for the caller."""
         if self._workspace is None or isinstance(error, Refusal):
             return error
         from mcp_server.state.engine.sqlite import is_damage_error, refusal_from_error
@@ -133,14 +133,14 @@ class Writer:
         return meaning
 
     def _close_workspace(self, suspicion: str) -> None:
-        """Open the file anew at the next chance, and look closer."""
+        """Reopen the file at the next opportunity, and check it more closely."""
         workspace, self._workspace, self._suspicion = self._workspace, None, suspicion
         if workspace:
             with contextlib.suppress(Exception):
                 workspace.close()
 
     def _lock_workspace(self, seconds: float) -> StateWorkspace:
-        """The workspace, under its lock, and still the file that lies at its path."""
+        """Lock the workspace; reopen it if the file at its path is another one by now."""
         for _ in range(3):
             workspace = self._open()
             workspace.lock.acquire(seconds)
@@ -151,7 +151,7 @@ class Writer:
         raise Refusal(Problem(Code.STORE_UNAVAILABLE, "the state file is taken away again and again; nothing ran."))
 
     def _serve(self, batch: list[StoreJob]) -> None:
-        """Reads first: they need no lock and go on when nothing can be written."""
+        """Reads come first: they need no lock and work even if nothing can be written."""
         reads = [wish for wish in batch if not wish.writes]
         for wish in reads:
             try:
@@ -177,7 +177,7 @@ class Writer:
             if isinstance(meaning, Refusal):
                 self._withhold(eager, lazy, meaning)
             elif len(eager) + len(lazy) > 1:
-                # One of them is at fault; each gets a transaction of its own, so that the others do not pay for it.
+                # One of them is at fault; give each a transaction of its own, so that the others do not suffer.
                 for wish in lazy:
                     self._write([], [wish])
                 for wish in eager:
@@ -188,10 +188,10 @@ class Writer:
                 log.error("a row could not be written", exc_info=meaning)
 
     def _withhold(self, eager: list[StoreJob], lazy: list[StoreJob], meaning: Refusal) -> None:
-        # What has happened already is kept for a better moment; what was only about to happen does not.
+        # What has already happened is kept for later; what was only about to happen is refused.
         self._inbox.put_back(lazy)
         if meaning.problem.code is Code.BUSY:
-            # Whoever came meanwhile has waited as long and would wait as long again.
+            # Callers who arrived meanwhile have waited as long, and would wait as long again.
             eager = [*eager, *self._inbox.drain(writes_only=True)]
         if meaning.problem.code is Code.STORE_FULL and self._workspace and not self._workspace.full:
             self._workspace.full = True
@@ -215,7 +215,8 @@ class Writer:
             workspace.lock.release()
 
     def _finish_commit(self, workspace: StateWorkspace, tx: Transaction, eager: list[StoreJob]) -> None:
-        """The anchor before the answer: fifteen microseconds, for which whatever was acknowledged cannot be cut."""
+        """Write the anchor before answering: it costs fifteen microseconds, and acknowledged rows can then not be cut
+        off."""
         self.commits += 1
         try:
             workspace.put_anchor(tx)
@@ -240,11 +241,11 @@ class Writer:
             if self._growing and self.commits >= BUSY_COMMITS:
                 self._lengthen_log()
         except Exception as error:
-            # Nobody waits for a tick; who asks next is told.
+            # Nobody waits for a tick; the next caller gets the error.
             log.debug("the state could not be looked after: %s", self._translate_error(error))
 
     def _lengthen_log(self) -> None:
-        """Under both locks: what another process appends meanwhile must not be written over."""
+        """Needs both locks, or what another process appends meanwhile would be overwritten."""
         workspace = self._lock_workspace(TICK_SECONDS)
         try:
             workspace.link.begin()
@@ -273,7 +274,7 @@ class Writer:
             self._commit([StoreJob(sign_checkpoint)], [], TICK_SECONDS)
 
     def _finish(self) -> None:
-        """Put down what is still in hand, sign, and close."""
+        """Write what is still queued, sign, and close."""
         if self._workspace is None:
             return
         try:

@@ -1,7 +1,7 @@
 """What is known of each file? A small database of its own beside the state, which may be deleted at any time.
 
-Nothing in it is anybody's only copy: what cannot be read, or was written by another version, is thrown away and made
-anew. It is opened for each look and closed after it, so that whoever takes it away takes it away for good.
+It holds no only copy of anything: a file that is unreadable or from another version is deleted and rebuilt. It is
+opened for each use and closed afterwards, so that deleting it really removes it.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from mcp_server.model.query import find_words
 
 VERSION = 1
 MOST_PAGES = 131_072
-"""Half a gigabyte; what goes beyond it is not taken in."""
+"""Half a gigabyte; nothing beyond that is indexed."""
 WAIT_SECONDS = 5.0
 STEPS_BETWEEN_LOOKS = 20_000
 OF_A_SYMBOL = ("kind", "line", "last", "within", "text")
@@ -68,7 +68,7 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """What was found out about one file."""
+    """What a scan found in one file."""
 
     name: str
     stamp: str
@@ -80,14 +80,14 @@ class ScannedFile:
 
 
 class IndexCache:
-    """The database, open. Each method is one question or one change; changes stand together between `writing`s."""
+    """The open database. Each method is one query or one change; changes within `open_transaction` commit together."""
 
     def __init__(self, link: sqlite3.Connection) -> None:
         self._link = link
 
     @contextmanager
     def open_transaction(self) -> Generator[int]:
-        """One change for all or nothing; its number, higher than that of every change before it."""
+        """One transaction; yields its turn, higher than that of every earlier one."""
         self._link.execute("BEGIN IMMEDIATE")
         try:
             self._link.execute("UPDATE turns SET turn = turn + 1")
@@ -102,7 +102,7 @@ class IndexCache:
         return self._link.execute("SELECT turn FROM turns").fetchone()[0]
 
     def read_birth(self) -> str:
-        """Another one where the file is not the one it was."""
+        """Differs if the file was replaced."""
         return self._link.execute("SELECT birth FROM turns").fetchone()[0]
 
     def count_indexed_files(self) -> int:
@@ -115,7 +115,7 @@ class IndexCache:
         return dict(rows.fetchall())
 
     def load_files_in(self, folder: str) -> dict[str, IndexedFile]:
-        """What is known of the files right in this folder, by name."""
+        """Load what is known of the files directly in this folder, by name."""
         rows = self._link.execute(
             "SELECT name, id, stamp, settled, digest, left_out FROM files WHERE folder = ?", (os.fsencode(folder),)
         )
@@ -127,7 +127,7 @@ class IndexCache:
         return [os.fsdecode(row[0]) for row in self._link.execute("SELECT DISTINCT folder FROM files")]
 
     def store_file(self, folder: str, one: ScannedFile, turn: int) -> None:
-        """Put this in the place of whatever was known of the file."""
+        """Replace whatever was known of the file."""
         try:
             row = self._link.execute(
                 "INSERT INTO files (folder, name, stamp, settled, digest, left_out, turn) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -153,11 +153,11 @@ class IndexCache:
             raise
 
     def update_stamp(self, id: int, stamp: str, settled: bool) -> None:
-        """The file is what it was, under a new stamp."""
+        """The content is unchanged under a new stamp."""
         self._link.execute("UPDATE files SET stamp = ?, settled = ? WHERE id = ?", (stamp, settled, id))
 
     def forget_files(self, folder: str, names: Iterable[str] | None, until: int) -> None:
-        """These files of a folder (None for all) are gone; what was learned after that change is left alone."""
+        """Forget these files of a folder (None for all), except those learned after turn `until`."""
         wanted = None if names is None else {os.fsencode(name) for name in names}
         rows = self._link.execute(
             "SELECT id, name FROM files WHERE folder = ? AND turn <= ?", (os.fsencode(folder), until)
@@ -172,13 +172,13 @@ class IndexCache:
         self._link.execute("DELETE FROM symbols WHERE file = ?", (id,))
 
     def query_rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
-        """For the questions of a search. The words of `sql` are ours alone."""
+        """Run a query for a search. `sql` is never built from user input."""
         return self._link.execute(sql, values).fetchall()
 
 
 @contextmanager
 def open_cache(path: Path, deadline: SearchDeadline | None = None) -> Generator[IndexCache]:
-    """The cache, made where there is none. A look that goes past its deadline raises `sqlite3.OperationalError`."""
+    """Open the cache, or create it. A query that exceeds its deadline raises `sqlite3.OperationalError`."""
     if not _is_ours(path):
         _make_cache(path)
     link = _connect(path)
@@ -204,7 +204,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _is_ours(path: Path) -> bool:
-    """A plain file with something in it, and with no other name: a link in its place could lead anywhere."""
+    """Is it a non-empty plain file with a single name? A link in its place could lead anywhere."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -216,7 +216,7 @@ def _make_cache(path: Path) -> None:
     with _lock_cache(path):
         if _is_ours(path):  # another process was first
             return
-        # Made under another name and put in place whole, so that nobody opens half of it.
+        # Created under another name and moved into place complete, so that nobody opens half a file.
         draft = path.with_suffix(".new")
         _remove_files(draft)
         os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -230,13 +230,13 @@ def _make_cache(path: Path) -> None:
             link.execute("COMMIT")
         finally:
             link.close()
-        # What an earlier file left beside it would be taken for a part of this one.
+        # SQLite would treat an earlier file's leftovers as part of this one.
         _remove_files(path)
         draft.rename(path)
 
 
 def read_identity(path: Path) -> tuple[int, int] | None:
-    """Which file lies there now; None where there is none."""
+    """Identify the file at this path; None if there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -245,7 +245,7 @@ def read_identity(path: Path) -> tuple[int, int] | None:
 
 
 def discard_cache(path: Path, which: tuple[int, int] | None) -> None:
-    """Take this cache away, unless another lies there by now; what it held is found out again."""
+    """Delete this cache, unless another has taken its place."""
     with _lock_cache(path):
         if read_identity(path) == which:
             _remove_files(path)
@@ -259,7 +259,7 @@ def _remove_files(path: Path) -> None:
 
 @contextmanager
 def _lock_cache(path: Path) -> Generator[None]:
-    """No other process makes or takes away this cache meanwhile."""
+    """Keep other processes from creating or deleting this cache."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.open(path.with_suffix(".lock"), flags, 0o600)
     try:

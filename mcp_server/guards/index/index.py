@@ -1,4 +1,4 @@
-"""What is where in the workspace, now? The `Index` port: rounds that refresh what is known, and looks that ask it."""
+"""What is where in the workspace, now? The `Index` port: rounds that refresh the cache, and queries against it."""
 
 import sqlite3
 import threading
@@ -25,7 +25,7 @@ NOT_WHOLE = "in folders that are too large or cannot be read"
 
 
 class WorkspaceIndex:
-    """Any thread may ask. One at a time looks at the disk; whoever came meanwhile is served by the same round."""
+    """Any thread may ask. One at a time reads the disk; requests that arrive meanwhile are served by the same round."""
 
     def __init__(self, jail: Jail, path: Path, now_ns: Callable[[], int]) -> None:
         self._jail, self._path, self._now_ns = jail, path, now_ns
@@ -34,9 +34,9 @@ class WorkspaceIndex:
         self._last: Round | None = None
         self._begun = 0
         self._done = 0
-        """The number of the last round that was brought to its end."""
+        """The number of the last completed round."""
         self._birth: str = ""
-        """Of the cache that the rounds wrote to."""
+        """The identity of the cache that the rounds wrote to."""
 
     def get_refresh_mark(self) -> int:
         return self._begun
@@ -54,9 +54,9 @@ class WorkspaceIndex:
         with open_cache(self._path) as cache:
             birth = cache.read_birth()
             if birth != self._birth:
-                # Another file, or none that was ever looked into: what a round learned so far is not in it.
+                # Another file, or one never filled: what the current round has learned is not in it.
                 self._birth, self._round = birth, None
-            # At least one step, so that whoever asks often enough comes to the end.
+            # At least one slice, so that repeated requests eventually complete the round.
             while self._done <= mark:
                 if self._round is None:
                     self._begun += 1
@@ -78,7 +78,7 @@ class WorkspaceIndex:
             return Freshness(self._done > mark, cache.count_indexed_files(), looked, learned, left_out)
 
     def discard(self) -> None:
-        """Throw away what is known; the next look finds it out again."""
+        """Delete what is known; the next query finds it out again."""
         self._run_with_recovery(lambda: discard_cache(self._path, read_identity(self._path)))
 
     def search(self, wanted: IndexRequest) -> IndexHits:
@@ -110,7 +110,7 @@ class WorkspaceIndex:
             with open_cache(self._path, deadline) as cache:
                 if not self._birth or cache.read_birth() == self._birth or deadline.is_over:
                     return ask(IndexQuery(cache, self._jail, scope, wanted, deadline))
-            # Somebody took the cache away since it was brought up to date.
+            # The cache was deleted since the last refresh.
             self.refresh(self.get_refresh_mark(), max(deadline.seconds_left, 0))
 
     def _find_place(self, path: str) -> str:
@@ -127,7 +127,7 @@ class WorkspaceIndex:
             return place.path if place.name != "." else "."
 
     def _run_with_recovery(self, work: Callable[[], T]) -> T:
-        """What the work finds. A cache that turns out to be damaged is thrown away, and the work done on a new one."""
+        """Return the result of `work`. A damaged cache is deleted, and the work repeated on a new one."""
         try:
             for _ in range(TRIES):
                 found = read_identity(self._path)
@@ -136,7 +136,8 @@ class WorkspaceIndex:
                 except sqlite3.Error as error:
                     if "locked" in str(error) or "busy" in str(error):
                         raise _build_busy_refusal() from None
-                    # Only the one that failed: another process may have put a new one in its place, and be using it.
+                    # Discard only the file that failed: another process may have replaced it already, and be using the
+                    # new one.
                     discard_cache(self._path, found)
             return work()
         except (sqlite3.Error, OSError) as error:

@@ -1,7 +1,7 @@
 """Which language is this file in, and how does that language define things?
 
-One entry a language: the ends of its files' names, its comments and strings, how its blocks are bounded, and the lines
-that define something. Every pattern is tied to the beginning of a line and bounded in what it takes.
+One entry per language: its file extensions, its comments and strings, how its blocks end, and the lines that define
+something. Every pattern is anchored to the start of a line and bounded in what it consumes.
 """
 
 import re
@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 Patterns: TypeAlias = tuple[tuple[str, str], ...]
-"""A kind, and what a line looks like that defines one; `name` in it, and `within` where it says that too."""
+"""A kind, and the pattern of a line that defines one, with the group `name`, and `within` if the line states that
+too."""
 
 HEAD = r"^[ \t]{0,200}+"
 NAME = r"(?P<name>[^\W\d][\w$]{0,200}+)"
@@ -37,7 +38,7 @@ STEERING = (
     "using|lock|foreach|synchronized|match|when|loop|unsafe|super|this|assert|not|and|or|finally|except|lambda"
 )
 FREE = rf"(?!(?:{STEERING})\b){NAME}"
-"""A name where no word of the language announces it."""
+"""A name that no keyword introduces."""
 SHOWN = (
     r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|async|partial|export|"
     r"default|declare|readonly|inline|data|suspend|unsafe|extern|pub|pub\([^)\n]{0,60}\)|native|strictfp|mutating|"
@@ -45,7 +46,7 @@ SHOWN = (
     r"external|expect|actual|new|required|convenience|class(?=[ \t]+func)|const(?=[ \t]+(?:fn|unsafe|async|extern)))"
     r"[ \t]{1,20}+){0,8}+"
 )
-"""The words that may stand before the one that says what is defined."""
+"""Modifiers that may precede the keyword of a definition."""
 GIVEN = r"\((?:[^;{}()]|\([^;{}()]{0,200}+\)|\{[^;{}()]{0,200}+\}){0,600}+\)"
 GENERIC = r"<(?:[^<>;{}()\n]|<(?:[^<>;{}()\n]|<[^<>;{}()\n]{0,60}+>){0,60}+>){0,60}+>"
 CALLED = rf"[ \t]{{0,20}}+(?:{GENERIC})?[ \t]{{0,20}}+{GIVEN}"
@@ -237,6 +238,6 @@ NAMES: Mapping[str, SourceLanguage] = {
 
 
 def find_language(path: str) -> SourceLanguage | None:
-    """The language, by the end of the file's name."""
+    """Return the language by the file's extension."""
     name = path.rpartition("/")[2]
     return NAMES.get(name.rpartition(".")[2].lower()) if "." in name else None

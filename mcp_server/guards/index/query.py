@@ -1,7 +1,7 @@
-"""Which lines and which symbols fit a query, and how well? Scored in whole numbers, told in one order.
+"""Which lines and symbols match a query, and how well? Integer scores, in one fixed order.
 
-The index says which files can hold what is looked for; the lines are then read from the disk, so that none is shown
-that is not there now. A file fits when every term is on some line of it, and each of those lines is a hit.
+The index tells which files can match; the lines are then read from the disk, so every line shown is there now. A file
+matches if every term is on some line of it; each of those lines is a hit.
 """
 
 import os
@@ -20,7 +20,7 @@ from mcp_server.model.query import RUN, Query, Term, find_words
 from mcp_server.model.text import escape_surrogates
 
 MOST_CANDIDATES = 2_000
-"""Files that are opened for one query."""
+"""Files opened for one query."""
 MOST_HITS = 20_000
 MOST_ROWS = 5_000
 LONGEST = 200
@@ -29,10 +29,10 @@ A_TERM, A_WHOLE_NAME, A_DEFINITION, IN_THE_PATH = 1_000, 500, 300, 100
 
 @dataclass(frozen=True)
 class IndexScope:
-    """Which part of the workspace is meant."""
+    """Which part of the workspace to search."""
 
     path: str
-    """A file or folder, `.` for all."""
+    """A file or folder, `.` for everything."""
     globs: Globs
     hides: Callable[[str], bool] | None = None
 
@@ -43,7 +43,7 @@ class IndexScope:
 
 @dataclass
 class IndexQuery:
-    """One query going through the index."""
+    """One query against the index."""
 
     cache: IndexCache
     jail: Jail
@@ -70,8 +70,8 @@ class IndexQuery:
         return found[self.wanted.offset : self.wanted.offset + self.wanted.limit]
 
     def _find_candidates(self, query: Query) -> list[tuple[str, frozenset[int]]]:
-        """Files that may fit, those first that define or are named after what is looked for; and the lines of theirs
-        that define it."""
+        """Return files that may match, and the lines in them that define what is searched. Files that define it, or are
+        named after it, come first."""
         defining: dict[int, set[int]] = {}
         names = [term.text for term in query.terms]
         for file, line in self._query_rows(
@@ -135,7 +135,7 @@ class IndexQuery:
 
 
 def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
-    """How well a symbol fits; 0 where it does not. Without a query every one does."""
+    """How well a symbol matches; 0 if it does not. Without a query, every symbol matches."""
     if not tokens:
         return 1
     full, name = symbol.full_name.casefold(), symbol.name.casefold()
@@ -148,7 +148,7 @@ def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
 
 
 def _build_file_query(query: Query) -> tuple[Any, ...]:
-    """The question for the files whose words allow for every term. What was typed goes in as quoted words."""
+    """The SQL for files whose words allow every term. What was typed goes in as quoted words."""
     asked = [f'"{word}"' for word in query.needs] + [f'"{word}" *' for word in query.starts]
     if not asked:
         return ("SELECT id, folder, name FROM files WHERE left_out IS NULL",)
@@ -157,7 +157,7 @@ def _build_file_query(query: Query) -> tuple[Any, ...]:
 
 
 def _build_symbol_query(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
-    """The question for symbols whose name holds one of these, the nearest names first."""
+    """The SQL for symbols whose name contains one of these, the closest names first."""
     conditions, values = ["1"], list[object]()
     if tokens:
         conditions.append(f"({' OR '.join('instr(folded, ?) > 0' for _ in tokens)})")
@@ -174,7 +174,7 @@ def _build_symbol_query(tokens: Sequence[str], kind: str, path: str) -> tuple[An
     if tokens:
         order = f"folded NOT IN ({_format_placeholders(tokens)}), length(folded), {order}"
         values += tokens
-    # Only our own words are put together here; what was asked for goes in as values.
+    # Only our own words are put together here; what was asked for is passed as values.
     sql = (
         "SELECT folder, files.name, symbols.name, kind, line, last, within, text"  # noqa: S608
         " FROM symbols JOIN files ON files.id = symbols.file"
@@ -192,7 +192,7 @@ def _join_path(folder: bytes, name: bytes) -> str:
 
 
 def _find_candidate_lines(lines: Sequence[str], query: Query) -> Iterator[tuple[int, str, str]]:
-    """The lines, counted from 1, that hold at least a piece of something looked for."""
+    """Yield the lines, counted from 1, that contain at least part of a term."""
     needles = tuple(get_needle(term) for term in query.terms)
     for number, line in enumerate(lines, 1):
         folded = line.casefold()
@@ -201,7 +201,7 @@ def _find_candidate_lines(lines: Sequence[str], query: Query) -> Iterator[tuple[
 
 
 def get_needle(term: Term) -> str:
-    """Something that is surely in the text of a line with this term on it."""
+    """Return text that every line with this term contains."""
     return term.phrase or term.starts or term.needs[0]
 
 

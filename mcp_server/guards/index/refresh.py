@@ -1,7 +1,7 @@
-"""What changed on the disk since the index last looked? One round through the workspace, in slices of time.
+"""What changed on the disk since the last round? One round through the workspace, in slices of time.
 
-A file whose stamp is what it was is not opened. One that was changed a moment before it was read is read again, because
-within the grain of a disk's clock two changes can bear one stamp.
+A file with an unchanged stamp is not opened. One that was changed just before it was read is read again, because two
+changes within the clock's resolution can leave the same stamp.
 """
 
 import os
@@ -18,10 +18,10 @@ from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.guards.search.walk import NOTHING, IgnoreRules, Walk
 from mcp_server.model.results import Refusal
 
-# What does this file say, if it is one for the index? Plain text of a sensible length that holds nobody's secrets.
+# What text of a file goes into the index? Plain text of a sensible length that holds no secrets.
 
 MOST_BYTES = 1 << 20
-"""A longer file is data, or was written by a program."""
+"""A longer file is data, or generated."""
 LARGE, BINARY, SECRET, UNREADABLE, TOO_MANY = (
     "over 1 MB",
     "binary",
@@ -48,7 +48,7 @@ def hold_folder_open(jail: Jail, path: str) -> Generator[int]:
 
 
 def read_text(jail: Jail, place: JailPath) -> IndexText | str:
-    """The text, or why it is left out."""
+    """Return the text, or why it is left out."""
     if may_hold_secrets(place.path):
         return SECRET
     try:
@@ -72,7 +72,7 @@ def _normalize_line_ends(text: str) -> str:
 
 
 def read_text_at(jail: Jail, path: str) -> IndexText | str:
-    """The same by its path, wherever that lies."""
+    """The same by path."""
     above, _, name = path.rpartition("/")
     try:
         with hold_folder_open(jail, above or ".") as opened:
@@ -86,7 +86,7 @@ GRAIN_NS = 2 * 10**9
 MOST_FILES = 200_000
 MOST_IN_A_FOLDER = 50_000
 AT_ONCE = 50
-"""Files read between two looks at the clock and one change of the cache."""
+"""Files read per transaction and per look at the clock."""
 ALL_DAY = 86_400.0
 
 
@@ -95,13 +95,13 @@ class Round:
     jail: Jail
     now_ns: Callable[[], int]
     began: int
-    """The cache's turn when the round began: what another process learned later is not for this one to forget."""
+    """The cache's turn when the round began. This round must not forget what another process learned later."""
     looked: int = 0
     learned: int = 0
     full: bool = False
-    """There was no room for something."""
+    """True if something did not fit."""
     whole: bool = True
-    """No folder was too large to be looked at whole, or could not be read."""
+    """False if a folder was too large to list in full, or could not be read."""
     _todo: list[tuple[str, IgnoreRules]] = field(default_factory=lambda: [(".", NOTHING)])
     _visited: set[str] = field(default_factory=set[str])
     _folder: str = "."
@@ -110,7 +110,7 @@ class Round:
     )
 
     def run_slice(self, cache: IndexCache, deadline: SearchDeadline) -> bool:
-        """Go on until the time is up; True when the round is done."""
+        """Continue until the time is up; True when the round is done."""
         while True:
             if self._to_read:
                 self._read_some(cache)
@@ -159,10 +159,10 @@ class Round:
                         turn,
                     )
         except IndexFull:
-            # These stay out; a later file may be a smaller one.
+            # These stay out; a later file may be smaller and fit.
             self.full = True
         except Refusal:
-            # Gone since it was listed, with all that was in it; the next round sees that.
+            # The folder is gone, with everything in it; the next round notices.
             self._to_read = []
 
     def _index_file(
@@ -197,7 +197,7 @@ class Round:
 
 
 def make_stamp(found: os.stat_result) -> str:
-    """Changes with whatever changes the file, its name and its rights included."""
+    """Changes whenever the file does, including its name and permissions."""
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 

@@ -1,9 +1,9 @@
 """What does a source file define, and on which lines? Read line by line in a dozen languages, without a parser.
 
-A parser of each language would be a dozen dependencies in C that hostile files are fed to, inside the server's process
-and holding its lock; Python's own one gives up at the first fault of a half-written file and can exhaust the stack.
-Looking at lines from which comments and strings were taken finds every definition that stands where people put them,
-in time that grows with the length of the file alone. For Python it is compared with what `ast` finds.
+Parsers would mean a dozen C dependencies that parse hostile files inside the server's process while holding its lock.
+Python's own gives up at the first syntax error of a half-written file and can exhaust the stack. Scanning lines, with
+comments and strings removed, finds every definition in its usual place, in time linear in the file's length. For Python
+the result is compared with what `ast` finds.
 """
 
 import re
@@ -16,11 +16,11 @@ from typing import Protocol, TypeAlias
 from mcp_server.guards.index.languages import SourceLanguage, find_language
 from mcp_server.model.index import Symbol
 
-# What of this text is code? The text again, as long and with the same lines, its comments and strings hidden.
+# What of this text is code? Returns text of the same length and lines, with comments and strings masked.
 #
-# Comments become spaces. A string keeps its first sign and is filled with a mark, so that a line that begins inside
-# one is known by that. Every pattern takes what it looked at, to the end of the text where nothing closes it: time
-# grows with the length of the text and not faster.
+# Comments become spaces. A string keeps its first character and is filled with a mark, which shows when a line begins
+# inside a string. Every pattern consumes what it scanned, to the end of the text if nothing closes it, so time grows
+# linearly with the text.
 
 INSIDE = "\x01"
 NOT_A_LINE_END = re.compile(r"[^\n]")
@@ -72,13 +72,13 @@ def _mask(found: re.Match[str]) -> str:
 BRACKETS = re.compile(r"[()\[\]{}]")
 BRACES = re.compile(r"[(){};]")
 OPENS_ANEW = re.compile(r"[ \t]*+(?:async[ \t]++def|def|class)[ \t]")
-"""Stands inside no bracket: where one was left open, it is taken for closed here."""
+"""Never occurs inside brackets: a bracket still open here is taken as closed."""
 CLOSES = re.compile(r"^([ \t]*+)end\b", re.MULTILINE)
 LEVEL = re.compile(r"#{1,6}")
 
 
 class Announced(Protocol):
-    """Where a definition is announced."""
+    """The place where a definition begins."""
 
     @property
     def at(self) -> int: ...
@@ -91,11 +91,11 @@ class Announced(Protocol):
 
 
 Lasts: TypeAlias = dict[int, int]
-"""Where a name begins -> the last line of what it names; one that is missing is no definition after all."""
+"""Where a name begins -> the last line of its definition; a name that is missing is not a definition after all."""
 
 
 class SourceLines:
-    """A text from which comments and strings are hidden, line by line."""
+    """A text with comments and strings masked, line by line."""
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -105,7 +105,7 @@ class SourceLines:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
     def find_line(self, at: int) -> int:
-        """Counted from 1."""
+        """Return the line number, counted from 1."""
         return bisect_right(self.starts, at)
 
     def measure_indent(self, line: int) -> int:
@@ -158,7 +158,7 @@ def find_ends_by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts
 
 
 def _pair_brackets(places: Sequence[tuple[int, str]]) -> dict[int, int]:
-    """Which bracket is closed by which, by their numbers."""
+    """Map each opening bracket's index to that of its closing one."""
     closing: dict[int, int] = {}
     opened: dict[str, list[int]] = {")": [], "}": []}
     for index, (_, sign) in enumerate(places):
@@ -209,7 +209,7 @@ LASTS: dict[str, Callable[[SourceLines, Sequence[Announced]], Lasts]] = {
 # What does this text define, on which lines, and inside what?
 
 MOST_SYMBOLS = 5_000
-"""In one file; one with more is made by a program."""
+"""In one file; a file with more is generated."""
 LONGEST_TEXT = 200
 HOLDS = frozenset(("class", "interface", "struct", "enum", "module"))
 """A function inside one of these is a method."""
@@ -224,7 +224,7 @@ class Definition:
     line: int
     indent: int
     within: str = ""
-    """What the line itself says it belongs to."""
+    """The container that the line itself names."""
 
 
 def find_defined_symbols(path: str, text: str) -> list[Symbol]:

@@ -1,7 +1,7 @@
-"""Is this an address of the public network? Every other is somebody's inner network, this machine, or a cloud's keys.
+"""Is this address on the public network? Any other is an inner network, this machine, or where a cloud keeps its keys.
 
-The table is written out. The standard library's own answer changed between its versions and let the metadata service of
-one cloud, and addresses that carry another inside them, pass as public.
+The table is written out because the standard library's answer changed between versions: it let one cloud's metadata
+service, and addresses that embed another address, pass as public.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -27,7 +27,7 @@ NOT_PUBLIC: dict[str, str] = {
     "203.0.113.0/24": "documentation",
     "224.0.0.0/4": "many at once",
     "240.0.0.0/4": "reserved",
-    # Of the sixth version only 2000::/3 is given out at all, and not all of that.
+    # Of IPv6, only 2000::/3 is allocated at all, and not all of that.
     "2001::/23": "reserved, with relays to other addresses",
     "2001:db8::/32": "documentation",
     "2002::/16": "a relay to other addresses",
@@ -38,24 +38,24 @@ METADATA = (
     *("169.254.0.0/16", "192.0.0.192/32", "100.100.100.200/32", "168.63.129.16/32"),
     *("fd00:ec2::/32", "fe80::/10", "fd20:ce::/32"),
 )
-"""Where clouds hand out the keys of a machine. Nothing opens these: no list, no profile."""
+"""Where clouds hand out a machine's keys. Nothing opens these: no list, no profile."""
 GIVEN_OUT = IPv6Network("2000::/3")
 CARRYING = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
-"""Addresses that stand for the one of the fourth version in their last bytes."""
+"""Addresses that stand for the IPv4 address in their last bytes."""
 
 _NOT_PUBLIC = tuple((ip_network(text), why) for text, why in NOT_PUBLIC.items())
 _METADATA = tuple(map(ip_network, METADATA))
 
 
 def to_reached_address(address: Address) -> Address:
-    """The address that is really reached by asking for this one."""
+    """Return the address that a connection to this one really reaches."""
     if isinstance(address, IPv6Address) and any(address in network for network in CARRYING):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
 def describe_if_not_public(address: str) -> str | None:
-    """What it is instead of public, in words; None where it is public."""
+    """Say in words what it is instead of public; None if it is public."""
     real = to_reached_address(_parse_address(address))
     if _is_metadata(real):
         return "where a cloud keeps the keys of a machine"
@@ -65,12 +65,12 @@ def describe_if_not_public(address: str) -> str | None:
 
 
 def is_always_closed(address: str) -> bool:
-    """Is it closed whatever anybody's list says?"""
+    """Does it stay closed whatever any list says?"""
     return _is_metadata(to_reached_address(_parse_address(address)))
 
 
 def _parse_address(address: str) -> Address:
-    """Without the name of the card it would leave by, which says nothing about where it leads."""
+    """Parse without the zone (the interface), which does not say where the address leads."""
     return ip_address(address.partition("%")[0])
 
 

@@ -1,4 +1,4 @@
-"""The one door to the network: for tools as a port, for programs in a sandbox as a proxy."""
+"""How is network access built? One `Egress` behind both: a port for tools, a proxy for sandboxed programs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,17 +12,17 @@ from mcp_server.model.tools import Demand, Effect
 
 
 def build_program_proxy(allowed: Destinations) -> EgressProxy:
-    """What commands are led to: the listed places and no other."""
+    """What commands may reach: the listed places and no others."""
     return EgressProxy(Egress(allowed, allowed))
 
 
 def build_tool_network(opened: Destinations) -> Callable[[Demand], CallNetwork]:
-    """Every public place, and of the others what the operator wrote down."""
+    """Every public place, and non-public ones only if the operator listed them."""
     return partial(CallNetwork, Egress(None, opened))
 
 
 def build_single_place_network(place: str, opened: Destinations) -> CallNetwork:
-    """One place that the operator named, and no other; what it asks for in its name is the operator's own wish."""
+    """Exactly one place, which the operator named; requests there count as the operator's own wish."""
     only = parse_destination(place)
     door = Egress(Destinations((only,)), Destinations((only, *opened.every)))
     return CallNetwork(door, Demand(Effect.DELEGATE, Profile.NORMAL))

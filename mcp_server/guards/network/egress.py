@@ -1,8 +1,7 @@
-"""May this place of the network be reached, and by which address? A name is looked up once, and that answer is used.
+"""May this network place be reached, and at which address? A name is looked up once, and only that answer is used.
 
-A name is checked before anybody is asked for its address, so that a question to a name server carries nothing out. What
-comes back is checked as a whole, and connected to as it is: nobody looks the name up a second time and gets another
-answer.
+The name is checked before it is looked up, so that a DNS query cannot carry data out. All returned addresses are
+checked, then connected to directly: no second lookup can return another answer.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ Dial: TypeAlias = Callable[[str, int], Awaitable[Streams]]
 
 
 class DestinationClosed(Exception):
-    """Nobody goes there; the message says why, and `way_out` who can change that."""
+    """The place is not allowed; the message says why, and `way_out` who can change that."""
 
     def __init__(self, message: str, way_out: str) -> None:
         super().__init__(message)
@@ -36,11 +35,11 @@ class DestinationClosed(Exception):
 
 
 class DestinationUnreached(Exception):
-    """It may be reached, and was not; the message says how it failed."""
+    """The place is allowed but was not reached; the message says how it failed."""
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """What this machine's resolver says."""
+    """Ask this machine's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
@@ -52,8 +51,8 @@ async def dial_address(address: str, port: int) -> Streams:
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """`names` says which names may be asked for, None for every one; `opened` holds addresses that are let through
-    though they are not public, because the operator wrote them down."""
+    """`names` lists the names that may be looked up, None for all; `opened` lists addresses allowed although they are
+    not public, because the operator listed them."""
 
     names: Destinations | None
     opened: Destinations = field(default_factory=Destinations)
@@ -73,7 +72,7 @@ class Egress:
         raise DestinationUnreached(f"`{to_printable_ascii(host)}:{port}` cannot be reached: {failed}.")
 
     async def find_addresses(self, host: str, port: int) -> Sequence[str]:
-        """Where it leads, every answer checked: one that is closed closes all of them."""
+        """Return all addresses of the host, each checked: one closed address closes them all."""
         self.check_destination(host, port)
         if (address := parse_address(host)) is not None:
             found: Sequence[str] = [str(address)]
@@ -84,7 +83,7 @@ class Egress:
         return found
 
     def check_destination(self, host: str, port: int) -> None:
-        """The words alone, before anybody is asked."""
+        """Check the name alone, before any lookup."""
         name = str(parse_address(host) or normalize_host_name(host) or "")
         if not name or not 0 < port < 65536:
             raise DestinationClosed(

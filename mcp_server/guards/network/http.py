@@ -1,6 +1,6 @@
-"""How does a tool ask for something over HTTP? The `Network` port: one request through the door, held to its bounds.
+"""How does a tool send an HTTP request? The `Network` port: one request through `Egress`, within its limits.
 
-Loaded with the first request, because the HTTP library takes longer than a server has to start.
+Loaded with the first request, because the HTTP library takes longer to load than a server may take to start.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_printable_ascii
 from mcp_server.model.tools import Demand, Effect
 
-# What may this call do with the network? The door, held to what the call was granted.
+# What may this call do with the network? `Egress`, limited to the call's grant.
 
 READING = frozenset({"GET", "HEAD"})
 REACHING = frozenset(
     {Effect.BROWSER_ACT, Effect.REMOTE_WRITE, Effect.PRODUCTION_MUTATION, Effect.DELEGATE, Effect.SPEND}
 )
-"""Effects that say of themselves that they do more out there than read."""
+"""Effects that by definition do more out there than read."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """The `Stream` port over a connection that came through the door."""
+    """The `Stream` port over a connection made by `Egress`."""
 
     streams: Streams
 
@@ -50,7 +50,7 @@ class OpenConnection:
 
 @dataclass(frozen=True, slots=True)
 class CallNetwork:
-    """The `Network` port. Without a grant it reaches nobody."""
+    """The `Network` port. Without a grant it reaches nothing."""
 
     door: Egress
     demand: Demand
@@ -88,7 +88,7 @@ WEB = ("http", "https")
 
 
 class Connection(httpcore2.AsyncNetworkStream):
-    """A connection that came through the door, as the library wants one."""
+    """A connection made by `Egress`, in the form the library expects."""
 
     def __init__(self, streams: Streams) -> None:
         self._reader, self._writer = streams
@@ -118,7 +118,7 @@ class Connection(httpcore2.AsyncNetworkStream):
 
 @dataclass
 class Through(httpcore2.AsyncNetworkBackend):
-    """What the library connects by: it never looks a name up itself."""
+    """How the library connects: it never looks up a name itself."""
 
     door: Egress
 
@@ -142,7 +142,7 @@ class Through(httpcore2.AsyncNetworkBackend):
 
 
 def load_trust_context() -> ssl.SSLContext:
-    """Whom this machine trusts."""
+    """The certificates this machine trusts."""
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=False)
@@ -190,7 +190,7 @@ async def _read_body(pieces: AsyncIterable[bytes], most: int) -> tuple[bytes, bo
 
 
 def parse_scheme(url: str) -> str:
-    """The scheme of a URL that may be fetched; or the refusal that says why it may not."""
+    """Return the scheme of a URL that may be fetched, or refuse and say why."""
     try:
         parts = urlsplit(url)
         port = parts.port

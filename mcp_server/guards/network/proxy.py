@@ -1,7 +1,7 @@
-"""How does a program that only knows about proxies get through the door? By HTTP: tunnels, and plain requests.
+"""How does a program that only knows proxies reach the network? Over HTTP: by tunnels and by plain requests.
 
-It hears about itself what no log does: a refusal says in its body, and in the line that programs show, which setting
-would open the place. What is logged is a place, an outcome and two counts; never a path, a field or a byte of anybody.
+A refusal says in its body, and in the status line that programs show, which setting would open the place. The log
+records only the place, the outcome and two byte counts: never a path, a field or any content.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from mcp_server.guards.network.egress import DestinationClosed, DestinationUnrea
 from mcp_server.guards.network.proxy_head import MOST_HEAD, BadProxyRequest, ProxyHead, parse_head
 from mcp_server.model.text import to_printable_ascii
 
-# How do bytes go back and forth between two connections? Both ways at once, until one ends or had enough.
+# How do bytes pass between two connections? Both ways at once, until one side ends or a limit is reached.
 
 CHUNK = 1 << 16
 
@@ -35,17 +35,17 @@ class RelayLimits:
 
 @dataclass
 class RelayedBytes:
-    """What one connection brought so far."""
+    """What one connection has carried so far."""
 
     up: int = 0
     down: int = 0
     cut: str = ""
-    """Why it was ended before its two ends were done; empty where it was not."""
+    """Why it was cut before both ends were done; empty if it was not."""
 
 
 @dataclass
 class Relay:
-    """Between the program (`near`) and the place it reached (`far`)."""
+    """Copies between the program (`near`) and the place it reached (`far`)."""
 
     near: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     far: tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -72,7 +72,7 @@ class Relay:
                     break
                 sink.write(data)
                 await sink.drain()
-        # What the far end has said is said; what the near end still sends then goes nowhere.
+        # The far end has finished; whatever the near end still sends goes nowhere.
         if way == "down" or self.carried.cut:
             all_of_it.cancel()
             return
@@ -81,7 +81,7 @@ class Relay:
                 sink.write_eof()
 
     async def _stop_when_idle(self, all_of_it: anyio.CancelScope) -> None:
-        """Ends all of it when nothing moved for a while."""
+        """End the relay if nothing has moved for a while."""
         moved = -1
         while moved != self.carried.up + self.carried.down:
             moved = self.carried.up + self.carried.down
@@ -106,7 +106,7 @@ log = logging.getLogger("menugate.network")
 
 @dataclass
 class EgressProxy:
-    """Serves any number of listening sockets; all of them lead through the one door."""
+    """Serves any number of listening sockets; all connections go through the one `Egress`."""
 
     door: Egress
     bounds: RelayLimits = field(default_factory=RelayLimits)
@@ -119,26 +119,26 @@ class EgressProxy:
         return len(self._servers)
 
     async def serve(self, listening: socket.socket) -> asyncio.Server:
-        """From now on; the socket is ours."""
+        """Start serving; takes ownership of the socket."""
         server = await asyncio.start_server(self._accept_connection, sock=listening, limit=MOST_HEAD)
         self._servers.append(server)
         return server
 
     async def stop_serving(self, server: asyncio.Server) -> None:
-        """Whoever is connected is served to the end; nobody else is."""
+        """Stop accepting connections; those already open are served to the end."""
         if server in self._servers:
             self._servers.remove(server)
         server.close()
 
     async def serve_loopback(self) -> int:
-        """On this machine alone; the port."""
+        """Listen on this machine only; return the port."""
         bound = socket.create_server(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         await self.serve(bound)
         return port
 
     async def serve_path(self, path: Path) -> None:
-        """On a socket in the file system, which only its owner opens."""
+        """Listen on a socket in the file system that only its owner can open."""
         await self.serve(open_private_socket(path))
 
     async def close(self) -> None:
@@ -163,7 +163,7 @@ class EgressProxy:
                 await self._handle_request(reader, writer)
             await drain_reader(reader, writer)
         except OSError:
-            pass  # it went away, which is its right
+            pass  # the client went away, as it may
         finally:
             await close_writer(writer)
 
@@ -229,7 +229,7 @@ async def send_response(writer: asyncio.StreamWriter, status: int, message: str,
 
 
 async def drain_reader(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Who still sends when we hang up never gets to read our answer; so we listen for a moment, to nothing."""
+    """A client still sending when we hang up never reads our answer, so read on for a moment and discard."""
     if writer.can_write_eof() and not writer.is_closing():
         writer.write_eof()
     with anyio.move_on_after(LINGER):

@@ -1,4 +1,4 @@
-"""What does a program ask a proxy for? The head of one request, read strictly; nothing that has two meanings."""
+"""What does a program ask a proxy for? The head of one request, parsed strictly; anything ambiguous is refused."""
 
 import re
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}):[ \t]*([^\x00-\x08\x0a
 FOR_US = frozenset(
     b"connection proxy-connection keep-alive proxy-authorization proxy-authenticate te trailer upgrade host".split()
 )
-"""Fields between the program and a proxy, which go no further; `Host` is written anew from what was asked for."""
+"""Fields meant for the proxy, which are not forwarded; `Host` is written again from the requested address."""
 
 
 class BadProxyRequest(Exception):
-    """No request that a proxy answers; the message says why."""
+    """Not a request that the proxy answers; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ProxyHead:
     host: str
     port: int
     onward: bytes = b""
-    """What the other end is sent for it; nothing for a tunnel."""
+    """What to send to the other end; empty for a tunnel."""
 
     @property
     def is_tunnel(self) -> bool:
@@ -31,7 +31,7 @@ class ProxyHead:
 
 
 def parse_head(data: bytes) -> ProxyHead:
-    """From everything up to the empty line, which is left out."""
+    """Parse everything before the empty line."""
     first, *rest = data.split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not TOKEN.fullmatch(words[0]) or words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
@@ -75,7 +75,7 @@ def _parse_plain_request(method: str, target: str, fields: list[tuple[bytes, byt
 
 
 def _check_body_length(fields: list[tuple[bytes, bytes]]) -> None:
-    """Two ends that count a body differently are how one request is smuggled inside another."""
+    """If two ends measure a body differently, one request can be smuggled inside another."""
     lengths = [value for name, value in fields if name.lower() == b"content-length"]
     coded = [value for name, value in fields if name.lower() == b"transfer-encoding"]
     if len(lengths) + len(coded) > 1 or not all(value.isdigit() for value in lengths):

@@ -1,4 +1,4 @@
-"""The one door to every child process: shut in as the person's profile says, and gone when nobody needs it."""
+"""How are child processes built? One `CommandHost` starts, sandboxes and ends them all."""
 
 import sys
 
@@ -35,6 +35,6 @@ def build_command_host(
 
 
 def find_sandboxes(search_path: str) -> tuple[Sandbox, ...]:
-    """The sandboxes there could be on this system, the best first."""
+    """List the sandboxes that could work on this system, best first."""
     found = [find_bubblewrap(search_path), Landlock() if sys.platform == "linux" else None, find_seatbelt()]
     return tuple(one for one in found if one is not None)

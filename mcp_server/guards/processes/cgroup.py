@@ -1,7 +1,7 @@
-"""How many processes may root's child become? A control group counts them, where there is one to be had.
+"""How many processes may root's child start? A control group counts them, if one can be made.
 
-No bound of a process's own holds root. Counting from outside comes late: what doubles every millisecond is thousands
-before anybody looks.
+No per-process limit holds root. Counting from outside comes too late: what doubles every millisecond is thousands
+before anything looks.
 """
 
 import os
@@ -17,10 +17,10 @@ GROUPS = Path("/sys/fs/cgroup/pids")
 NAME = "menugate-"
 SHELL = "/bin/sh"
 LEFT = 60.0
-"""Seconds after which nobody is still on the way into one."""
+"""Seconds after which no process can still be about to join one."""
 STEP = 'echo 0 > "$0"; exec "$@"'
-"""Who moves itself alone, by `0` and not by its number, is moved at once. Anything else waits until every core has seen
-it, which takes longer than all the rest of a start."""
+"""A process that moves itself, by `0` instead of its number, moves at once. Anything else waits until every core has
+seen it, which takes longer than the rest of a start."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ProcessCgroup:
 
     @classmethod
     def create(cls, most: int) -> "ProcessCgroup | None":
-        """For so many; None where nobody may or can make one."""
+        """Create a group for at most this many; None if that is not allowed or not possible."""
         own = _find_own_group()
         if own is None:
             return None
@@ -44,14 +44,14 @@ class ProcessCgroup:
         return fence
 
     def wrap_launch(self, launch: Launch) -> Launch:
-        """Who is started steps inside before it is the one that was meant, and so before it can start another."""
+        """Make the launched process join before it becomes the command, and so before it can start another."""
         door = str(self.folder / "tasks")
         if launch.plan is not None:
             return replace(launch, plan={**launch.plan, "fence": door})
         return replace(launch, argv=[SHELL, "-c", STEP, door, *launch.argv])
 
     def remove(self) -> None:
-        """It goes once the last of them is gone, now or when the next one is made."""
+        """Remove it now if it is empty, otherwise when the next one is made."""
         with suppress(OSError):
             self.folder.rmdir()
 
@@ -66,8 +66,8 @@ def _find_own_group() -> Path | None:
 
 
 def _remove_old_groups(folder: Path) -> None:
-    """What was still in use when its turn came, here or in a server that was killed. Not what is new: nobody may have
-    stepped into it yet."""
+    """Remove groups that were still in use at their end, here or in a server that was killed. Skip new ones: their
+    process may not have joined yet."""
     old = time.time() - LEFT
     for left in folder.glob(f"{NAME}*"):
         with suppress(OSError):

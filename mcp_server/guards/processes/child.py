@@ -1,4 +1,4 @@
-"""How does a child process live and end, with everything it started?"""
+"""How does a child process run and end, together with everything it started?"""
 
 import os
 import signal
@@ -16,13 +16,13 @@ from mcp_server.guards.processes.streams import Sink, Source
 from mcp_server.guards.sandbox.launch import Tether
 from mcp_server.guards.sandbox.planted_files import PlantedSince
 
-# Who belongs to this child? Everything it started, and what those started, as the kernel lists them.
+# Which processes belong to this child? Everything it started, and what those started, as the kernel lists them.
 
 SHELLS = frozenset(("bash", "sh"))
 
 
 def find_process_family(pid: int, most: int = 100_000) -> list[int]:
-    """The process and all below it, oldest first; none where it is gone."""
+    """List the process and all below it, parents first; none if it is gone."""
     found: list[int] = []
     todo = [pid]
     while todo and len(found) < most:
@@ -34,7 +34,7 @@ def find_process_family(pid: int, most: int = 100_000) -> list[int]:
 
 
 def _read_children(pid: int) -> Iterator[int]:
-    # A process and its threads end while they are looked at.
+    # A process and its threads may end while we look.
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):
@@ -42,7 +42,7 @@ def _read_children(pid: int) -> Iterator[int]:
 
 
 def find_shell_folder(pid: int) -> str:
-    """The folder of the oldest shell of the family: what it started, whatever that calls itself, is younger."""
+    """Return the folder of the family's oldest shell: whatever it started, even under a shell's name, is younger."""
     shells: list[tuple[int, int]] = []
     for one in find_process_family(pid):
         with suppress(OSError, ValueError, IndexError):
@@ -60,15 +60,15 @@ def signal_processes(pids: list[int], signal: int) -> None:
             os.kill(pid, signal)
 
 
-# How does a child live and end? Its streams, its exit, and the end of everything it started.
+# How does a child run and end? Its streams, its exit, and the end of everything it started.
 
 KILLED = 128 + signal.SIGKILL
 MOST_LAST_WORDS = 2000
 WATCH = 0.2
-"""Seconds between two counts of a family that is not bounded by the kernel."""
+"""Seconds between counts of a family that the kernel does not limit."""
 OBEYS = 0.3
-"""Seconds in which whoever stays beside a command ends what it started. A command can stop that process (SIGSTOP); then
-we do it ourselves."""
+"""Seconds the supervisor gets to end what a command started. A command can stop the supervisor (SIGSTOP); then we do it
+ourselves."""
 SWEEP = 0.02
 
 
@@ -83,16 +83,16 @@ class RunningChild:
     stdin: Sink | None
     pid: int = 0
     most: int = 0
-    """Processes, where somebody has to count them; 0 where the kernel does."""
+    """The process limit if we must count; 0 if the kernel does."""
     fence: ProcessCgroup | None = None
     code: int | None = None
     overrun: bool = False
-    """It was ended because it became too many."""
+    """True if it was ended because it started too many processes."""
     killed: bool = False
     cut_off: int | None = None
-    """How its sandbox ended where nobody says how the command did; less than nothing for a signal."""
+    """How the sandbox ended if nothing reports how the command did; negative for a signal."""
     since: PlantedSince | None = None
-    """What it found when it began; None where nobody wants to know what it made."""
+    """What existed when it began; None if nobody needs to know what it planted."""
     _ended: anyio.Event = field(default_factory=anyio.Event)
     _errors: bytes = b""
 
@@ -101,12 +101,12 @@ class RunningChild:
         return self._errors.decode(errors="replace").strip()
 
     async def collect_errors(self) -> None:
-        """Read its errors, so that it never waits for somebody to do so, and keep the last of them."""
+        """Read its errors so that it never blocks on them, and keep the last part."""
         while self.err is not None and (piece := await self.err.read_piece()):
             self._errors = (self._errors + piece)[-MOST_LAST_WORDS:]
 
     def close(self) -> None:
-        """What it says is no longer read."""
+        """Stop reading its output."""
         for one in (self.out, self.err, self.stdin):
             if one is not None:
                 one.close()
@@ -136,7 +136,7 @@ class RunningChild:
         if self.cut_off < 0:
             return f"The command was cut off: its sandbox was ended from outside, by signal {-self.cut_off}."
         lines = printed.strip().splitlines() or [f"it ended with {self.cut_off}"]
-        # A terminal repeats what was typed, behind what the sandbox said.
+        # A terminal echoes what was typed, after the sandbox's own message.
         why = self.tether.reason or next((one for one in lines if one.startswith("bwrap: ")), lines[-1])
         return f"The sandbox could not be built, and nothing ran: {why}"
 
@@ -156,7 +156,7 @@ class RunningChild:
                     await self._ended.wait()
 
     async def watch_until_end(self) -> None:
-        """Until it has ended; whoever starts a child keeps this running."""
+        """Run until it has ended; whoever starts a child keeps this running."""
         try:
             async with anyio.create_task_group() as tasks:
                 if self.most:
@@ -196,8 +196,8 @@ class RunningChild:
 
 
 def kill_all_below(keeper: int) -> None:
-    """End everything below it, and let it go on, which by now has nothing left to do. Stopped first, so that none has a
-    child between the look and the blow; what is still missed is met by the next sweep."""
+    """End everything below the supervisor, then let it continue, with nothing left to do. Stop each process first, so
+    that it cannot fork before it is killed; the next sweep catches what is missed."""
     below = [one for one in find_process_family(keeper) if one != keeper]
     signal_processes(below, signal.SIGSTOP)
     signal_processes([one for one in find_process_family(keeper) if one != keeper], signal.SIGKILL)
@@ -215,7 +215,7 @@ def _force_exit(process: "subprocess.Popen[bytes]") -> int:
 
 
 async def _wait_for_exit(process: "subprocess.Popen[bytes]") -> int:
-    """How it ended, waited for without a thread where the kernel can be asked to say."""
+    """Return how it ended; waits without a thread if the kernel offers a pidfd."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):

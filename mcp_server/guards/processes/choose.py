@@ -1,4 +1,4 @@
-"""Which sandbox is there on this machine? Tried out, because a kernel may only seem to have one."""
+"""Which sandbox works on this machine? Each is tried, because a kernel may only seem to support one."""
 
 import shutil
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from mcp_server.model.processes import SandboxPolicy
 
 @dataclass
 class SandboxChooser:
-    """The first that works, found out when somebody first needs it."""
+    """Picks the first sandbox that works, when one is first needed."""
 
     rungs: tuple[Sandbox, ...]
     want: SandboxPolicy = SandboxPolicy.PREFERRED
     faults: dict[str, str] = field(default_factory=dict[str, str])
-    """What was found wrong with those that were tried; nothing where they hold."""
+    """What was wrong with each sandbox tried; empty if it holds."""
     missing: Callable[[], None] = lambda: None
-    """Called when it is found that none holds: what needs one is from now on seen otherwise."""
+    """Called if none holds: from then on, whatever needs a sandbox is shown differently."""
     _chosen: Sandbox | None = None
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -32,13 +32,13 @@ class SandboxChooser:
         return self._chosen.name if self._chosen else ""
 
     def get_sandbox_state(self) -> SandboxState:
-        """As far as it is known: what was not tried yet is hoped to hold."""
+        """As far as is known: an untried sandbox is assumed to hold."""
         if self.want is not SandboxPolicy.OFF and (self._chosen or len(self.faults) < len(self.rungs)):
             return SandboxState.THERE
         return SandboxState.REFUSED if self.want is SandboxPolicy.REQUIRED else SandboxState.MISSING
 
     async def choose_sandbox(self) -> Sandbox | None:
-        """None where there is none."""
+        """None if no sandbox holds, or they are switched off."""
         if self._chosen is not None or self.want is SandboxPolicy.OFF:
             return self._chosen
         async with self._lock:
@@ -51,7 +51,7 @@ class SandboxChooser:
         return self._chosen
 
     async def describe_sandbox(self) -> str:
-        """What there is here, for the person."""
+        """Describe for the person which sandbox is in use, or why none."""
         held = await self.choose_sandbox()
         faults = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items() if fault)
         if held is not None:
@@ -66,6 +66,6 @@ class SandboxChooser:
 
 
 def find_bubblewrap(search_path: str) -> Bubblewrap | None:
-    """The distribution's own comes first: some systems let no other one make a world of its own."""
+    """Prefer the distribution's own: some systems let no other create a user namespace."""
     found = "/usr/bin/bwrap" if Path("/usr/bin/bwrap").exists() else shutil.which("bwrap", path=search_path)
     return Bubblewrap(found) if found else None

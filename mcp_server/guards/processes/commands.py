@@ -1,4 +1,4 @@
-"""How is a command started? Found, shut in, run or kept running: the `Processes` port of one call."""
+"""How is a command started? Found, sandboxed, run or kept running: the `Processes` port of one call."""
 
 import asyncio
 import os
@@ -38,20 +38,20 @@ from mcp_server.model.tools import Demand
 
 NONE = "none"
 AFTER = 1.0
-"""Seconds for what is still in the pipes of a child that has ended."""
+"""Seconds to drain the pipes of a child that has ended."""
 OWN = 3
-"""Processes of ours that stand between us and a command, and count with it."""
+"""Our own processes between us and a command, which count with it."""
 
 
 @dataclass
 class ChildRegistry:
-    """Every child that runs, so that none is left when the server stops."""
+    """Knows every running child, so that none is left when the server stops."""
 
     children: set[RunningChild] = field(default_factory=set[RunningChild])
     standby: Standby = field(default_factory=Standby)
     room: OutputRoom = field(default_factory=OutputRoom)
     born: Callable[[RunningChild], None] = lambda _: None
-    """Told of each, by whoever started it."""
+    """Called for each new child; set by whoever created this registry."""
     _following: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def add_child(self, child: RunningChild) -> None:
@@ -77,7 +77,7 @@ class ChildRegistry:
 
 @dataclass(frozen=True)
 class CommandHost:
-    """Where children are started: the same for every call."""
+    """Where children are started; the same for every call."""
 
     ground: HostPaths
     jail: Jail
@@ -86,7 +86,7 @@ class CommandHost:
     nursery: ChildRegistry
     ladder: SandboxChooser
     outlet: Outlet | None = None
-    """Where the way out of a sandbox leads; without it there is none."""
+    """The proxy that sandboxed children reach; None if they get no network."""
 
     async def close(self) -> None:
         await self.nursery.close()
@@ -140,7 +140,7 @@ class CallProcesses:
         )
 
     def _check_run_without_sandbox(self, command: Command, within: ChildAccess | None) -> None:
-        """Without a sandbox a command asks for one profile more than with one, where it may run at all."""
+        """Without a sandbox a command needs one profile higher, if it may run at all."""
         if within is None:
             return
         enough = self.profile.covers(self.demand.profile.next_higher)
@@ -205,7 +205,8 @@ class CallProcesses:
         sandbox = await shop.ladder.choose_sandbox() if within is not None else None
         if within is None or sandbox is None:
             self._check_run_without_sandbox(command, within)
-            # Nothing shuts it in, so it could reach the person's commands: those find this state, and who started it.
+            # Not sandboxed, it could reach the person's own commands: this tells them which state to use, and who
+            # started it.
             launch = replace(
                 build_supervised_launch(argv, terminal), variables={**shop.ground.outside, MARK: str(os.getpid())}
             )
@@ -257,7 +258,7 @@ class CallProcesses:
 
 
 def build_rewritable_refusal(ladder: SandboxChooser, fixed: Sequence[str]) -> Refusal:
-    """Without a sandbox nothing keeps a command from what we run from."""
+    """Refuse: without a sandbox, nothing stops a command from changing menugate's own installation."""
     names = ", ".join(f"`{one}`" for one in fixed)
     return Refusal(
         Problem(
@@ -289,7 +290,7 @@ def _describe_missing_sandbox(ladder: SandboxChooser) -> str:
 
 @dataclass
 class CappedOutput:
-    """The beginning of what came, and whether there was more."""
+    """The beginning of the output, and whether there was more."""
 
     most: int
     data: bytearray = field(default_factory=bytearray)

@@ -1,8 +1,9 @@
-"""Who signs a commit, and what is in none? What the person's own git says, which the sandboxed one cannot read.
+"""Who signs a commit, and which files does git ignore everywhere? Asks the person's git, which a sandboxed one cannot
+read.
 
-Asked of git and not read from its files, because those may include others, and others again for this repository alone.
-`git var` and `git config` start nothing: neither index nor worktree is opened, no hook, monitor, pager or alias has a
-part in it. Of the repository they read the configuration and the name of the branch.
+Asks git instead of reading its files, because those may include others, some of them for this repository alone. `git
+var` and `git config` run nothing: they open neither index nor worktree and use no hook, monitor, pager or alias. Of the
+repository they read the configuration and the branch name.
 """
 
 import os
@@ -16,20 +17,20 @@ SECONDS = 5.0
 MOST, MOST_PATTERNS = 1000, 1 << 20
 IDENT = re.compile(r"(.+) <([^<>\n]+)> \d+ [+-]\d{4}\n?")
 PINNED = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "user.useConfigOnly=true")
-"""The last: a name that git makes up of the account's and the machine's is nobody's."""
+"""The last one: a name that git makes up from the account and the machine belongs to nobody."""
 
 Name = tuple[str, str]
 
 
 def read_signature(search_path: str, home: Path, repository: str) -> tuple[Name, Name] | None:
-    """Author and committer of the repository whose own folder this is, each a name and an address."""
+    """Return author and committer, each a name and an address, for the repository with this `.git` folder."""
     author, committer = (_read_identity(search_path, home, repository, whose) for whose in ("AUTHOR", "COMMITTER"))
     return (author, committer) if author and committer else None
 
 
 def find_ignore_file(search_path: str, home: Path, repository: str) -> str:
-    """The file of patterns for what the person's own git leaves out everywhere; empty where there is none. What the
-    repository's configuration says is not looked at: it names no file of the person's."""
+    """Return the file of patterns that the person's git ignores everywhere; empty if there is none. The repository's
+    own configuration is not consulted: it names no file of the person's."""
     named = _read_path_setting(search_path, home, repository, "core.excludesFile")
     place = named or str(home / ".config" / "git" / "ignore")
     try:
@@ -39,7 +40,7 @@ def find_ignore_file(search_path: str, home: Path, repository: str) -> str:
 
 
 def find_hooks_folder(search_path: str, home: Path, repository: str) -> str:
-    """Where the person's own git has the hooks of every repository; empty where each has its own."""
+    """Return where the person's git keeps hooks for every repository; empty if each has its own."""
     return _read_path_setting(search_path, home, repository, "core.hooksPath")
 
 
@@ -59,7 +60,7 @@ def _read_identity(search_path: str, home: Path, repository: str, whose: str) ->
 
 
 def _run_git(search_path: str, home: Path, repository: str, *words: str) -> str:
-    """Empty where git has nothing to say."""
+    """Return git's output; empty if it fails."""
     folders = [one for one in search_path.split(os.pathsep) if one.startswith("/")]
     git = which("git", path=os.pathsep.join(folders))
     if git is None:

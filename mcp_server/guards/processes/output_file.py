@@ -1,7 +1,7 @@
-"""Where is what was printed and is too much for memory? In a file without a name beside our state, which nobody finds.
+"""Where does output go that is too large for memory? Into an unnamed file beside our state, which nothing else can
+open.
 
-It holds what a program said as it said it, and so is read by us alone; what is shown of it goes the way of everything
-that is shown.
+It holds the output as printed, so only we read it; what is shown from it takes the same path as everything shown.
 """
 
 import tempfile
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO
 
 MOST, MOST_TOGETHER = 50 << 20, 512 << 20
-"""Bytes of one program, and of all that are kept at a time."""
+"""Bytes of one program, and of all programs at a time."""
 TOGETHER = 256 << 10
-"""Bytes that go to the disk at once: many small writes of many programs would keep the ledger's waiting."""
+"""Bytes per write to disk: many small writes by many programs would delay the ledger's."""
 
 
 @dataclass
@@ -23,17 +23,17 @@ class OutputRoom:
 
 @dataclass
 class OverflowFile:
-    """Texts one after the other, found again by how many characters came before."""
+    """Texts in sequence, addressed by how many characters came before."""
 
     folder: Path | None
     room: OutputRoom
     size: int = 0
-    """Characters in it. What comes when there is no more room is not kept, and nothing after that."""
+    """Characters stored. Once there is no more room, neither that text nor any later one is kept."""
     _bytes: int = 0
     _full: bool = False
     _file: IO[bytes] | None = None
     _elsewhere: bool = False
-    """Somebody read since it was last written to."""
+    """True if the file was read since it was last written."""
     _starts: list[int] = field(default_factory=list[int])
     _places: list[int] = field(default_factory=list[int])
 
@@ -58,7 +58,7 @@ class OverflowFile:
         self.room.left -= len(data)
 
     def read(self, start: int, most: int) -> str:
-        """At most so many characters from this one on."""
+        """Return at most `most` characters from `start` on."""
         if self._file is None or not 0 <= start < self.size:
             return ""
         first = bisect_right(self._starts, start) - 1

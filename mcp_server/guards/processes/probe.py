@@ -1,4 +1,4 @@
-"""Does a sandbox hold on this machine? A child does its worst in it, because a kernel may only seem to help."""
+"""Does a sandbox hold on this machine? A child tries to break out, because a kernel may only seem to support it."""
 
 import os
 import socket
@@ -53,7 +53,7 @@ print({HELD!r})
 
 @dataclass(frozen=True)
 class SandboxTrial:
-    """A workspace, something beside it, and somebody who listens."""
+    """A workspace, a folder beside it, and sockets that listen outside."""
 
     room: Path
     tcp: socket.socket
@@ -67,7 +67,7 @@ class SandboxTrial:
             folder=work,
             writable=True,
             network=False,
-            emptied=("/tmp", "/var/tmp", "/run"),  # noqa: S108  # what is in them is to be out of sight
+            emptied=("/tmp", "/var/tmp", "/run"),  # noqa: S108  # their contents must be out of sight
             lent=tuple({sys.base_prefix, sys.prefix, str(Path(sys.executable).resolve().parent)}),
             caches=(),
             guarded=(f"{work}/guarded",),
@@ -104,7 +104,7 @@ def set_up_trial() -> Generator[SandboxTrial, None, None]:
 
 
 async def find_fault(sandbox: Sandbox) -> str:
-    """What does not hold in it, in words; empty where all of it does."""
+    """Say what does not hold; empty if everything does."""
     try:
         with set_up_trial() as made:
             said = await _run_launch(

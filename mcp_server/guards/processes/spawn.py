@@ -1,4 +1,4 @@
-"""How is a child process started, and who stays beside it?"""
+"""How is a child process started, and which process supervises it?"""
 
 import asyncio
 import os
@@ -17,21 +17,22 @@ from mcp_server.guards.processes.streams import Pace, Sink, Source
 from mcp_server.guards.sandbox.landlock import write_plan_file
 from mcp_server.guards.sandbox.launch import Launch
 
-# Who stays beside the next command? A Python that is started already and waits, because starting one takes longest.
+# Which process supervises the next command? A Python that is already running and waits, because starting one takes
+# longest.
 #
-# It is used once, for one command; then the next is started, a moment later and while nobody waits for it. One that
-# is not needed any more ends by itself when its other end is closed, also by the death of the server.
+# It serves one command; the next is started a moment later, while nobody waits for it. An unneeded one ends by itself
+# when its socket closes, which also happens if the server dies.
 
 BESIDE = Path(__file__).with_name("programs") / "subreaper.py"
-"""Named and not imported: what it needs takes milliseconds that a start of the server has not."""
+"""Run by path, not imported: its imports take milliseconds that a server start cannot spare."""
 AHEAD = 0.05
-"""Seconds after a start before the next is prepared: what was started comes first."""
+"""Seconds to wait before preparing the next: the command just started comes first."""
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 
 
 @dataclass
 class StandbyProcess:
-    """One that waits to be told what to do."""
+    """A supervisor that waits for its command."""
 
     process: "subprocess.Popen[bytes]"
     hand: socket.socket
@@ -58,7 +59,7 @@ class StandbyProcess:
         return cls(process, ours)
 
     def hand_over_files(self, files: list[int]) -> bool:
-        """Whether it could be told; it then has these files, and nobody else can tell it anything."""
+        """Return whether it received the files. If so, it owns them, and its socket is closed to anything else."""
         try:
             socket.send_fds(self.hand, [b"."], files)
         except OSError:
@@ -75,23 +76,23 @@ class StandbyProcess:
 
 @dataclass
 class Standby:
-    """At most one that waits; none before the first is needed, and none any more once this is closed."""
+    """Holds at most one waiting supervisor: none before the first is needed, and none after `close`."""
 
     ready: StandbyProcess | None = None
     pace: Pace = field(default_factory=Pace)
-    """Of what everybody prints who was started from here."""
+    """Shared by the output of everything started here."""
     _timer: asyncio.TimerHandle | None = None
     _closed: bool = False
 
     @classmethod
     def make_single_use(cls) -> "Standby":
-        """For one command, after which none comes."""
+        """For one command only; no further supervisor is prepared."""
         return cls(_closed=True)
 
     def start(
         self, launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
     ) -> "subprocess.Popen[bytes]":
-        """What is to be launched, with these for its input, output and errors."""
+        """Start the launch with these streams as input, output and errors."""
         words = {"words": launch.argv, "env": dict(env), "files": list(launch.lent)}
         plan = write_plan_file({"folder": folder, **(launch.plan or {}), **words})
         try:
@@ -128,10 +129,10 @@ class Standby:
         self._timer = self.ready = None
 
 
-# How does a child come to be? Its pipes or its terminal, and the one place where a program is started.
+# How is a child started? Its pipes or its terminal, and the only place that starts a program.
 #
-# By the thread of the event loop, always: what asks the kernel to end a child with its parent means the thread that
-# started it.
+# Always from the event loop's thread: the kernel's request to end a child with its parent (PDEATHSIG) applies to the
+# thread that started it.
 
 ROWS, COLUMNS = 40, 160
 
@@ -139,7 +140,7 @@ ROWS, COLUMNS = 40, 160
 def spawn(
     launch: Launch, env: Mapping[str, str], folder: str, terminal: bool, apart: bool, standby: Standby
 ) -> RunningChild:
-    """`apart`: errors come on a pipe of their own."""
+    """`apart`: errors get a pipe of their own."""
     ours, theirs = _open_streams(terminal, apart)
     try:
         if launch.plan is None:
@@ -162,7 +163,7 @@ def spawn(
 def _start_process(
     launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
 ) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # noqa: S603  # the words are a command's own, and no shell reads them
+    return subprocess.Popen(  # noqa: S603  # the command's own words; no shell reads them
         launch.argv,
         stdin=streams[0],
         stdout=streams[1],
@@ -175,7 +176,7 @@ def _start_process(
 
 
 def _open_streams(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:
-    """Ours: to read from, to write to, and to read errors from; theirs as a program counts them."""
+    """Return our ends (to read, to write, to read errors) and theirs in the order of stdin, stdout, stderr."""
     if terminal:
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (ROWS, COLUMNS))

@@ -1,4 +1,4 @@
-"""What comes out of a child, and how fast? One descriptor, read no faster than a server can bear.
+"""How fast is a child's output read? One descriptor at a time, no faster than the server can bear.
 
 A program that prints without end is slowed down by its own full pipe; the server that reads it stays idle.
 """
@@ -17,36 +17,36 @@ from anyio import ClosedResourceError, wait_readable, wait_writable
 
 CHUNK = 1 << 16
 LOUD, AT_ONCE = 64 << 10, 4 << 20
-"""Bytes from which on a stream is one of a crowd, and what the crowd may bring together as fast as it can."""
+"""After this many bytes a stream counts as loud; and the bytes that all loud streams may together bring unpaced."""
 PER_SECOND, FEW, LEAST_PER_SECOND = 8 << 20, 2, 4 << 10
-"""And after that: what one of a few brings, how many are a few, and what is left to each of many. What is read is what
-they may print next, so that a crowd which prints without end would take the machine from whoever waits for an answer.
-Of two dozen each is read once a moment, and no more than is at hand at once."""
+"""The rates after that: bytes a second for each of a few, how many are a few, and the minimum for each of many. Reading
+makes room to print more, so an endless crowd would otherwise take the machine from those who wait for an answer. Of two
+dozen, each is read about once a moment, and only what is at hand."""
 QUIET = 2 << 20
-"""Bytes a second that all who print may bring together without any of them being loud. A crowd that nothing holds back
-brings as much as the server can read, of which no single one has a large part."""
+"""Bytes a second that all printing children may bring together without any of them counting as loud. An unpaced crowd
+brings as much as the server can read, without any single member having a large part in it."""
 RECENT = 3.0
-"""Seconds after which who was loud is no longer counted."""
+"""Seconds after which a stream that was loud no longer counts."""
 ACTIVE = 1.0
-"""And who printed anything."""
+"""The same for one that printed anything."""
 TURN = 0.05
-"""Seconds a stream is left alone at a time. A terminal hands out little at once, and each time costs a wakening."""
+"""Minimum seconds to leave a stream alone. A terminal yields little per read, and each read costs a wake-up."""
 LEAST_CHUNK = 4096
 MANY, APART = 4, 0.03
-"""From so many loud ones on each wakes at a moment of its own, seconds from the next."""
+"""From this many loud streams on, they wake one at a time, this many seconds apart."""
 
 
 @dataclass
 class Pace:
-    """Who is loud at the moment, among all that are read here."""
+    """Knows which of the streams read here are loud at the moment."""
 
     _heard: dict["Source", float] = field(default_factory=dict["Source", float])
     _printing: dict["Source", float] = field(default_factory=dict["Source", float])
     _taken: set[int] = field(default_factory=set[int])
-    """The moments, in numbers of `APART`, at which somebody wakes."""
+    """The moments, in multiples of `APART`, at which a stream wakes."""
 
     def count_loud(self, now: float, loud: "Source | None" = None) -> int:
-        """How many there are, one at least; with this one, where it is loud itself."""
+        """Count the loud streams, at least one; `loud` counts itself in."""
         if loud is not None:
             self._heard[loud] = now
         for one in [one for one, at in self._heard.items() if now - at > RECENT]:
@@ -54,15 +54,15 @@ class Pace:
         return max(len(self._heard), 1)
 
     def compute_unheeded_rate(self, now: float, printing: "Source") -> float:
-        """Bytes a second that one of those who print now may bring without being loud."""
+        """Bytes a second that each stream printing now may bring without counting as loud."""
         self._printing[printing] = now
         for one in [one for one, at in self._printing.items() if now - at > ACTIVE]:
             del self._printing[one]
         return QUIET / len(self._printing)
 
     def reserve_wake_time(self, now: float, due: float, loud: "Source") -> float:
-        """When it may wake; until then it is one of the crowd. Of many each has a moment of its own: a crowd that wakes
-        all at once keeps everybody else waiting."""
+        """When the stream may wake; until then it counts as loud. If there are many, each gets a moment of its own: a
+        crowd that wakes all at once delays everyone else."""
         wake = due if self.count_loud(now) < MANY else self._find_free_moment(now, due)
         self._heard[loud] = wake
         return wake
@@ -88,14 +88,14 @@ class Source:
         self._descriptor: int | None = descriptor
         self._pace = pace
         self._level, self._at = 0.0, time.monotonic()
-        """What it brought beyond its rate, which is forgotten at that rate, and up to when that is reckoned."""
+        """Bytes beyond its rate, which decay at that rate, and the time of that calculation."""
         self._noise = 0.0
-        """The same for the rate at which nobody is loud."""
+        """The same for the rate below which no stream is loud."""
         self._chunk = CHUNK
         self._over = False
 
     async def read_piece(self) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes, or none at the end."""
         while self._descriptor is not None:
             try:
                 data = os.read(self._descriptor, self._chunk)
@@ -105,7 +105,7 @@ class Source:
             except OSError as error:
                 if error.errno != errno.EIO:
                     raise
-                data = b""  # how a terminal says that nobody is at its other side any more
+                data = b""  # how a terminal reports that its other side is closed
             if not data:
                 self.close()
             await self._wait_its_turn(len(data))
@@ -117,14 +117,14 @@ class Source:
         passed, self._at, self._chunk = now - self._at, now, CHUNK
         rate = _compute_rate(self._pace.count_loud(now))
         self._level = max(self._level - passed * rate, 0) + brought
-        # Who is held back is no less loud for that.
+        # A stream held back by its rate is no less loud.
         unheeded = min(self._pace.compute_unheeded_rate(now, self), rate)
         self._noise = max(min(self._noise, 2 * LOUD) - passed * unheeded, 0) + brought
         if self._over or self._noise < LOUD:
             return
         crowd = self._pace.count_loud(now, self)
         rate, free = _compute_rate(crowd), AT_ONCE / crowd
-        # What it brought while there were fewer is not held against it now that there are more.
+        # Do not hold against it what it brought while there were fewer.
         self._level = min(self._level, free + max(brought, 2 * rate * TURN))
         owed = (self._level - free) / rate
         if owed > 0:
@@ -132,11 +132,11 @@ class Source:
         if owed > TURN:
             await anyio.sleep(self._pace.reserve_wake_time(now, now + owed, self) - now)
         else:
-            # There is always more to read: everybody else waits unless they are let in between.
+            # There is always more to read, so let the other tasks run in between.
             await anyio.lowlevel.checkpoint()
 
     def stop_pacing(self) -> None:
-        """Nobody writes any more: what is still there may come at once."""
+        """Stop pacing: nobody writes any more, so the rest may be read at once."""
         self._over = True
         self._pace.forget(self)
 
@@ -153,7 +153,7 @@ def _compute_rate(crowd: int) -> float:
 
 
 class Sink:
-    """The writing end, which it owns. Writing to who is gone is no error: that it is gone is seen elsewhere."""
+    """The writing end, which it owns. Writing to a closed pipe is no error: the exit is noticed elsewhere."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)

@@ -1,13 +1,13 @@
-"""What of this machine may one child reach? As the person's profile and the call's demand say, for any sandbox.
+"""What on this machine may one child reach? Decided from the person's profile and the call's demand, for any sandbox.
 
 | profile | files | network |
 | --- | --- | --- |
 | restricted | the workspace, read | none |
-| normal | the workspace, written but for what other programs obey | none |
+| normal | the workspace, written except for what other programs obey | none |
 | trusted | repositories and caches as well | what the operator lists, through the proxy |
 | unrestricted | everything: no sandbox | everything |
 
-A call that was granted reading writes nowhere, whoever makes it.
+A call that was granted only reading writes nowhere, whatever the profile.
 """
 
 import re
@@ -28,7 +28,7 @@ TOOL_HOMES = """
 .cache/pip .cache/uv .cache/go-build .cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store miniconda3 miniforge3
 anaconda3 .dotnet .nuget/packages .pub-cache .conan2 .ccache
 """
-"""Where programs and their packages are kept below a home; none of it is anybody's password."""
+"""Where programs and their packages are kept below a home; none of it holds passwords."""
 HOMES = ("/home", "/root", "/Users")
 SECRETS_OF_THE_MACHINE = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
@@ -39,74 +39,75 @@ EMPTIED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108  # 
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """Where children are started at all; the same for every one of them."""
+    """The paths and environment children start with; the same for every child."""
 
     workspace: Path
     home: Path
     private: tuple[Path, ...] = ()
-    """Our own places, which no child sees."""
+    """menugate's own places, which no child sees."""
     search_path: str = ""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What every child is told of the environment."""
+    """The environment that every child gets."""
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What those are told besides that run in no sandbox."""
+    """Additional environment for children without a sandbox."""
     installation: tuple[Path, ...] = ()
-    """What we run from, wherever that lies."""
+    """What menugate runs from, wherever that lies."""
 
     def to_workspace_path(self, path: str | Path) -> str | None:
-        """A path below the workspace, None where it lies elsewhere."""
+        """Return a path relative to the workspace, or None if it lies elsewhere."""
         try:
             return str(Path(path).relative_to(self.workspace))
         except ValueError:
             return None
 
     def find_installation_inside(self, folders: Sequence[str]) -> tuple[str, ...]:
-        """What of our installation lies in these folders, or is one of them."""
+        """Find the parts of our installation that lie in these folders or are one of them."""
         found = {str(one) for one in self.installation if any(one.is_relative_to(folder) for folder in folders)}
         return tuple(sorted(one for one in found if found.isdisjoint(map(str, Path(one).parents))))
 
 
 @dataclass(frozen=True, slots=True)
 class ChildAccess:
-    """Whole paths throughout."""
+    """All paths are absolute."""
 
     workspace: str
     folder: str
     writable: bool
     network: bool
     emptied: tuple[str, ...]
-    """Folders in whose place there is an empty one."""
+    """Folders replaced by an empty one."""
     lent: tuple[str, ...]
-    """Parts of those that are there all the same, to be read."""
+    """Parts of those that are visible all the same, read-only."""
     caches: tuple[str, ...]
-    """The same, to be written as well."""
+    """The same, but writable."""
     guarded: tuple[str, ...]
-    """Below the workspace: read, not changed, not moved."""
+    """Below the workspace: readable; neither changed nor moved."""
     held: tuple[str, ...]
-    """Below the workspace: changed, and not moved away."""
+    """Below the workspace: may be changed, but not moved away."""
     pinned: tuple[str, ...]
-    """The same for the folders that any of this lies in: elsewhere it would be looked for by another name, or not at
-    all, and another one could be put in its place."""
+    """The same for the folders around any of these. If one were moved, its contents would be found under another name
+    or not at all, and another folder could be put in its place."""
     entrusted: tuple[str, ...]
-    """What a program keeps that is trusted with it, whole."""
+    """Places that a program is trusted with as a whole."""
     hidden: tuple[str, ...]
-    """Not even read; of what lies in each other the outer one alone, unless the workspace lies between."""
+    """Not even readable. Of nested paths only the outer one, unless the workspace lies between."""
     installed: tuple[str, ...] = ()
-    """What we run from ourselves: read, not changed, not moved, whatever else is open around it or in it."""
+    """What menugate itself runs from: readable; neither changed nor moved, even if everything around it or in it is
+    open."""
 
     @property
     def hidden_above_workspace(self) -> tuple[str, ...]:
-        """Those of the hidden in which the workspace lies, and is to be seen all the same."""
+        """The hidden paths around the workspace, which must stay visible itself."""
         return tuple(one for one in self.hidden if self.workspace.startswith(f"{one}/"))
 
     @property
     def hidden_elsewhere(self) -> tuple[str, ...]:
-        """The others."""
+        """The other hidden paths."""
         return tuple(one for one in self.hidden if not self.workspace.startswith(f"{one}/"))
 
 
 def is_folder(path: str | Path) -> bool:
-    """Not where nobody of ours may look: that is the same to a child, and no reason to start none."""
+    """False if we may not look: it makes no difference to the child, and is no reason to refuse to start one."""
     try:
         return Path(path).is_dir()
     except OSError:
@@ -134,7 +135,7 @@ def build_child_access(
     whole = f"{ground.workspace}/".__add__
     unseen = [] if command.sees_secrets else list(places.secret)
     unseen += [inside for one in ground.private if (inside := ground.to_workspace_path(one))]
-    # A service's home may be `/`: emptied, nothing would be left to run.
+    # A service's home may be `/`: with that emptied, nothing would be left to run.
     own = () if ground.home == Path("/") else (str(ground.home),)
     homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), *own]))
     caches = tuple(_find_existing_below(ground.home, CACHES)) if trusted and changing else ()
@@ -168,8 +169,8 @@ def build_child_access(
 def _sort_protected_paths(
     ground: HostPaths, places: ProtectedPaths, opened: tuple[str, ...], trusted: bool
 ) -> tuple[list[str], list[str]]:
-    """What stays as it is, and what may be changed but not be put elsewhere. Hooks and git's configuration decide
-    what runs next time, and open to nobody."""
+    """Return what must stay unchanged, and what may be changed but not moved. Hooks and git's configuration decide what
+    runs next time, so they are never opened."""
     guarded = [part for one in places.guarded for part in _find_unopened_parts(opened, ground.workspace, one)]
     held: list[str] = []
     for one in places.repositories:
@@ -179,7 +180,7 @@ def _sort_protected_paths(
             guarded += [f"{folder}/{name}" for folder in (one, *inside) for name in OBEYED_BY_GIT]
         else:
             guarded.append(one)
-    # What git keeps for a submodule or a linked worktree lies inside of another repository's folder.
+    # What git keeps for a submodule or a linked worktree lies inside another repository's folder.
     for one in opened:
         if GIT in one.split("/"):
             held.append(one)
@@ -188,7 +189,8 @@ def _sort_protected_paths(
 
 
 def _find_unopened_parts(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
-    """What stays of a place without what is opened in it: a file can only be put anew in a folder that is written."""
+    """Yield the parts of a place that stay closed when others in it are opened. The folder itself cannot stay closed:
+    replacing a file means writing to its folder."""
     if one in opened:
         return
     if not any(inner.startswith(f"{one}/") for inner in opened):
@@ -203,7 +205,7 @@ def _is_in_any(path: str, folders: Sequence[str]) -> bool:
 
 
 def _find_folders_above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
-    """Every folder that one of these lies in, but not those that are read and not changed as they are."""
+    """List every folder around these paths, except those in a guarded place, which cannot change anyway."""
     whole = {one for path in paths for one in map(str, Path(path).parents) if one != "."}
     fixed = tuple(f"{one}/" for one in guarded)
     return sorted(one for one in whole if not f"{one}/".startswith(fixed))
@@ -216,8 +218,8 @@ def _find_hidden_paths(ground: HostPaths, places: ProtectedPaths) -> Iterator[st
 
 
 def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
-    """Without what lies in another of them: nothing can be put over what is not to be seen any more. What hides a
-    folder above the workspace does not hide what lies in the workspace."""
+    """Drop paths inside another hidden one: nothing can be mounted over what is no longer visible. Hiding a folder
+    above the workspace does not hide what lies in the workspace."""
     every = dict.fromkeys(hidden)
     around = {one for one in every if workspace.startswith(f"{one}/")}
 
@@ -235,8 +237,8 @@ def _find_existing_below(home: Path, names: str) -> Iterator[str]:
 
 
 def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator[str]:
-    """Folders of the search path that an emptied folder would take away; of an environment, all of it, and the Python
-    it is made of, wherever that lies."""
+    """Yield the search-path folders that an emptied folder would remove. For a virtual environment, yield all of it and
+    the Python it was made from, wherever that lies."""
 
     def is_covered(place: Path) -> bool:
         return any(str(place).startswith(f"{one}/") for one in (*EMPTIED, *homes))
@@ -252,7 +254,7 @@ def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator
         base = _find_base_python(made)
         if base is not None and is_covered(base) and is_folder(base) and ground.to_workspace_path(base) is None:
             yield str(base)
-    # What was installed together with us runs on the Python that we run on.
+    # Programs installed together with us run on the same Python as we do.
     yield from (
         one
         for one in (sys.prefix, sys.base_prefix)
@@ -261,7 +263,7 @@ def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator
 
 
 def _find_base_python(made: Path) -> Path | None:
-    """Where the Python lies that an environment was made from."""
+    """Find the Python that a virtual environment was made from."""
     try:
         found = re.search(r"^home\s*=\s*(/\S.*?)\s*$", made.read_text(), re.MULTILINE)
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""How is a child shut in by bubblewrap? The words of its command line, and the pipe it tells us about itself on."""
+"""How does bubblewrap sandbox a child? Its command line, and the pipe on which it reports the child's status."""
 
 import json
 import os
@@ -19,9 +19,9 @@ from mcp_server.guards.sandbox.limits import NICENESS, apply_resource_limits, bu
 
 NAME = "bubblewrap"
 ROOM = 512 << 20
-"""Bytes for what a child puts into its own temporary folders, which are memory."""
+"""Bytes for the child's own temporary folders, which are in memory."""
 SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr", "pressure", "tty")
-"""Below `/proc`: what is written to there holds for the whole machine, and asks of root no right but to be root."""
+"""Below `/proc`: writing there affects the whole machine, and root needs no further right to do it."""
 ALWAYS = (
     *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
@@ -49,7 +49,7 @@ class Bubblewrap:
         if lane is not None:
             reach = replace(reach, lent=(*reach.lent, *lane.needed_paths))
         tether = BubblewrapTether(status, block, build_resource_limits(start.limits, start.seconds))
-        # Where everything else is bounded by the kernel, the number of root's processes is not.
+        # The kernel enforces every other limit, but not how many processes root starts.
         return Launch(
             [
                 *build_bubblewrap_arguments(self.program, reach, lent),
@@ -64,15 +64,15 @@ class Bubblewrap:
 
 
 def build_command_prefix(terminal: bool) -> tuple[str, ...]:
-    """A terminal is made the child's own in there, without which it has no job control and nobody can interrupt it. It
-    is made nice last: where others compute, whoever is nice waits long, and for the sandbox somebody waits."""
+    """Give the child its own controlling terminal: without one it has no job control and cannot be interrupted. Lower
+    its priority last: a nice process waits long on a busy machine, and we wait for the sandbox."""
     setsid = shutil.which("setsid", path=os.defpath) if terminal else None
     nice = shutil.which("nice", path=os.defpath)
     return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
 
 
 def build_bubblewrap_arguments(program: str, reach: ChildAccess, fds: list[int]) -> list[str]:
-    """Everything that comes before the command itself. The last word about a path is the one that holds."""
+    """Build everything before the command itself. If several arguments name a path, the last one counts."""
     found = [program, *ALWAYS]
     for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), fds, strict=False):
         found += [option, str(descriptor)]
@@ -82,11 +82,11 @@ def build_bubblewrap_arguments(program: str, reach: ChildAccess, fds: list[int])
         found += ["--ro-bind-try", one, one]
     for one in reach.caches:
         found += ["--bind-try", one, one]
-    # The workspace is put into what hides the folder above it, which is closed once that is done.
+    # The workspace is mounted into the empty folder that hides its parent, which is made read-only after that.
     found += [word for one in reach.hidden_above_workspace for word in (*EMPTY, one)]
     found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
     if reach.writable:
-        # Of places inside of each other the outer one first, or it would cover the inner one again.
+        # Of nested places mount the outer one first; otherwise it would cover the inner one.
         for one in sorted({*reach.pinned, *reach.held, *reach.guarded}):
             kept = one in reach.guarded and one not in reach.held
             found += ["--ro-bind-try" if kept else "--bind-try", one, one]
@@ -107,7 +107,7 @@ def _build_hiding_arguments(paths: tuple[str, ...]) -> Iterator[str]:
 
 @dataclass
 class BubblewrapTether:
-    """The tether of a child in bubblewrap: the first process of its own world, with which all of it ends."""
+    """The tether of a bubblewrap child: the first process of its namespace, with which all others end."""
 
     status: int
     block: int
@@ -121,7 +121,7 @@ class BubblewrapTether:
             await anyio.wait_readable(self.status)
             data = os.read(self.status, 4096)
             if not data:
-                return process.pid  # it ends at once, and says why where errors are said
+                return process.pid  # it is about to end, and says why on stderr
             self._said += data
         pid = int(json.loads(self._said[: self._said.index(b"}") + 1])["child-pid"])
         with suppress(OSError):
@@ -138,7 +138,7 @@ class BubblewrapTether:
             signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     def find_exit_code(self, ended: int, /) -> int | None:
-        """bubblewrap says how the command ended; where it does not, the command never began, or was killed."""
+        """Return the exit code that bubblewrap reports. If it reports none, the command never began or was killed."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):
             while data := os.read(self.status, 4096):

@@ -1,7 +1,7 @@
-"""How is a child shut in where there is no bubblewrap? By Landlock, a filter of system calls, and somebody beside it.
+"""How is a child sandboxed without bubblewrap? With Landlock, a system call filter and a supervisor process.
 
-Landlock opens folders and takes nothing back below them. So a folder in which something is hidden or guarded is opened
-part by part, and nothing new can be made directly in it: the workspace's top folder is one of these.
+Landlock opens folders and cannot close anything below them again. So a folder that contains something hidden or guarded
+is opened part by part, and nothing new can be created directly in it. The workspace's top folder is one of these.
 """
 
 import marshal
@@ -25,15 +25,15 @@ from mcp_server.guards.sandbox.proxy_socket import PORT
 
 NAME = "landlock"
 CONFINE = Path(__file__).parents[1] / "processes/programs/landlock_exec.py"
-"""Named and not imported: what it needs takes milliseconds that a start of the server has not."""
+"""Run by path, not imported: its imports take milliseconds that a server start cannot spare."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
 DEEPEST = 12
 UNSEEN = {"GIT_CONFIG_GLOBAL": "/dev/null"}
-"""What is there and may not be read, git takes for an accident and ends. It is to be as if it were not there."""
+"""git stops if this file exists but cannot be read. Make git act as if it did not exist."""
 
 
 def write_plan_file(plan: Mapping[str, Any]) -> int:
-    """The plan as an open file, for the one process that reads it."""
+    """Return the plan as an open file, for the one process that reads it."""
     with tempfile.TemporaryFile() as file:
         file.write(marshal.dumps(dict(plan)))
         file.seek(0)
@@ -64,7 +64,7 @@ class Landlock:
 
 def build_plan(start: LaunchSpec, private: str) -> dict[str, Any]:
     most = build_resource_limits(start.limits, start.seconds)
-    # Counted by user and not by child: what runs already is let be.
+    # The kernel counts by user, not by child, so add what already runs.
     most[resource.RLIMIT_NPROC] += count_running_threads()
     way_out = {}
     if start.lane is not None:
@@ -85,7 +85,7 @@ def build_supervised_launch(
     walls: Mapping[str, Any] | None = None,
     private: "tempfile.TemporaryDirectory[str] | None" = None,
 ) -> Launch:
-    """With somebody beside it, who ends all of it; shut in or not."""
+    """Launch with a supervisor that ends all the child's processes; sandboxed only if `walls` say so."""
     control, holding = os.pipe()
     status, saying = os.pipe()
     plan = {**(walls or {}), "nice": NICENESS, "keep": (saying, control, os.getpid(), terminal)}
@@ -93,14 +93,14 @@ def build_supervised_launch(
 
 
 def count_running_threads() -> int:
-    """How many threads there are on this machine."""
+    """How many threads run on this machine."""
     return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
 
 
 def build_open_paths(reach: ChildAccess, private: str) -> dict[str, list[str]]:
-    """What is open for what, by the names that `landlock_exec` knows."""
+    """List which paths are open for which access, by the names that `landlock_exec` knows."""
     closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
-    # What keeps our own folder out of the person's repository is no secret, and git looks for it.
+    # The `.gitignore` that keeps our own folder out of the person's repository is no secret, and git reads it.
     ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
     run = [*ours, *find_open_parts("/", closed), *reach.lent, *find_open_parts(reach.workspace, set(reach.hidden))]
     installed = set(reach.installed)
@@ -112,7 +112,7 @@ def build_open_paths(reach: ChildAccess, private: str) -> dict[str, list[str]]:
 
 
 def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
-    """The folder, or as much of it as there is beside what stays closed."""
+    """Yield the folder, or as much of it as is not closed."""
     if folder in closed and depth:
         return
     inside = folder.rstrip("/") + "/"
@@ -127,12 +127,12 @@ def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[s
 
 @dataclass
 class LandlockTether:
-    """The tether of a child with somebody beside it, who is told by the end of a pipe."""
+    """The tether of a child with a supervisor, which ends everything when its pipe closes."""
 
     status: int
     holding: int
     private: "tempfile.TemporaryDirectory[str] | None"
-    """The child's own folder for what is temporary; it goes when the child does."""
+    """The child's own temporary folder, removed with the child."""
     reason: str = ""
 
     async def release_child(self, process: "subprocess.Popen[bytes]") -> int:
@@ -150,7 +150,8 @@ class LandlockTether:
             while data := os.read(self.status, 4096):
                 said += data
         if found := re.search(rb"^unable (.*)", said):
-            # Whoever could not become the command has ended as well, with a number that is not the command's.
+            # If the process could not become the command it has ended too, but with an exit code that is not the
+            # command's.
             self.reason = found[1].decode(errors="replace")
             return None
         found = re.search(rb"^exit (\d+)", said, re.MULTILINE)

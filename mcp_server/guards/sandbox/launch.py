@@ -1,4 +1,4 @@
-"""What is a sandbox to whoever starts a child? Words to start it with, and a tether to hold it by."""
+"""How does a caller start a child in a sandbox? With a command line, and a tether to control the child by."""
 
 import subprocess
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from mcp_server.model.processes import ProcessLimits
 
 
 class Tether(Protocol):
-    """What a sandbox leaves in our hand: the way to let its child begin, and the way to end all of it at once."""
+    """Controls a sandboxed child: lets it begin, and ends all its processes at once."""
 
     async def release_child(self, process: "subprocess.Popen[bytes]") -> int:
-        """Let it run; its process id, where what it starts is found below."""
+        """Let it run; return the process id below which everything it starts is found."""
         ...
 
     def kill_all(self) -> None:
@@ -22,12 +22,12 @@ class Tether(Protocol):
         ...
 
     def find_exit_code(self, ended: int, /) -> int | None:
-        """How the command itself ended, from how its sandbox did; None where it never began, or was killed."""
+        """Return the command's own exit code, given its sandbox's; None if the command never began or was killed."""
         ...
 
     @property
     def reason(self) -> str:
-        """Why the sandbox could not be built, where it says so."""
+        """Why the sandbox could not be built, if it says so."""
         ...
 
     def close(self) -> None: ...
@@ -38,19 +38,19 @@ class Launch:
     argv: list[str]
     tether: Tether
     lent: tuple[int, ...]
-    """Descriptors that the child is given and we close."""
+    """Descriptors that the child inherits and we close."""
     folder: str = "/"
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the child has to know about where it is."""
+    """What the child must know about its surroundings."""
     plan: Mapping[str, Any] | None = None
-    """Where somebody stays beside it: what that one has to know, with descriptors by our numbers."""
+    """If a supervisor stays beside the child: what it must know, with descriptors as numbered in our process."""
     counted: bool = False
-    """Does somebody have to count its processes, because the kernel does not?"""
+    """True if we must count its processes because the kernel does not."""
 
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What is to be started, and within what."""
+    """What to start, and within which limits."""
 
     argv: tuple[str, ...]
     reach: ChildAccess
@@ -58,20 +58,20 @@ class LaunchSpec:
     seconds: float
     terminal: bool = False
     lane: ProxySocket | None = None
-    """The way out, where there is to be one."""
+    """The child's connection to the proxy, if it may have one."""
 
 
 class Sandbox(Protocol):
-    """One way to shut a child in."""
+    """One way to sandbox a child."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def leads_out(self) -> bool:
-        """Can a way out be laid through it?"""
+        """Can a child inside reach the proxy?"""
         ...
 
     def build_launch(self, start: LaunchSpec) -> Launch:
-        """The words to start it with, and what goes with them."""
+        """Build the command line and what goes with it."""
         ...

@@ -11,56 +11,55 @@ from typing import TypeAlias
 
 from mcp_server.model.processes import ProcessLimits
 
-# Which system calls does a child lose? A filter program in the kernel's own words, the same for every sandbox.
+# Which system calls does a child lose? A BPF filter program, the same for every sandbox.
 #
-# A socket that is no address of the network reaches other programs of this machine through the file system or past
-# every namespace, so the families are named that stay. What is refused says so with EPERM, as if a right were
-# missing.
+# Sockets other than network ones reach other programs on this machine through the file system or past every namespace,
+# so the filter lists the families that stay. A refused call fails with EPERM, as if a permission were missing.
 #
-# Nobody makes a world of users of his own, in which he would be root and the kernel's least tried doors stand open.
-# And no file is made that gives whoever runs it the rights of its owner: in the workspace it would be there for
-# everybody outside as well. Of its group neither, where root makes it, which may give a file any group; for others
-# that bit is what folders of a team have, and every copy of one asks for it. What has its arguments in memory, where
-# a filter cannot look, is answered as if the kernel were older (ENOSYS), and programs take the call that came before
-# it.
+# No child creates a user namespace: in it the child would be root, with access to the kernel's least tested code. No
+# child creates a setuid file: in the workspace, everyone outside could run it too. Nor a setgid file if we are root,
+# because root may give a file any group; for other users that bit is common on team folders, and every copy of one asks
+# for it. Calls whose arguments lie in memory, where a filter cannot look, fail with ENOSYS as on an older kernel;
+# programs then use the call's predecessor.
 
 Step: TypeAlias = tuple[int, int, int, int]
 
 SOCKET = {"x86_64": 41, "aarch64": 198}
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# io_uring opens sockets without `socket`; `setns` enters other worlds; the keyrings and the rest belong to the machine,
-# not to a child.
+# io_uring opens sockets without `socket`; `setns` enters other namespaces; the keyrings and the rest belong to the
+# machine, not to a child.
 REFUSED = {
     "x86_64": (175, 176, 246, 248, 249, 250, 298, 304, 308, 313, 320, 321, 323, 425, 426, 427),
     "aarch64": (104, 105, 106, 217, 218, 219, 241, 265, 268, 273, 280, 282, 294, 425, 426, 427),
 }
 UNKNOWN = (435, 437)
-"""`clone3` and `openat2`: what they are to do lies in memory."""
+"""`clone3` and `openat2`: their arguments lie in memory."""
 NEW_USERS = {"x86_64": ((56, 0), (272, 0)), "aarch64": ((220, 0), (97, 0))}
-"""`clone` and `unshare`, and which argument says what is to be new."""
+"""`clone` and `unshare`, and which argument holds the namespace flags."""
 MODES = {
     "x86_64": ((85, 1), (90, 1), (91, 1), (133, 1), (259, 2), (268, 2), (452, 2)),
     "aarch64": ((33, 2), (52, 1), (53, 2), (452, 2)),
 }
-"""`creat`, `mknod` and the ways to `chmod`, and which argument is the mode."""
+"""`creat`, `mknod` and the variants of `chmod`, and which argument is the mode."""
 OPENS = {"x86_64": ((2, 1), (257, 2)), "aarch64": ((56, 2),)}
-"""`open`, and which argument its flags are. The mode comes behind them, and counts where a file is made."""
+"""`open` and `openat`, and which argument holds the flags. The mode follows them and only counts if a file is
+created."""
 NEW_USER, MAKES_FILE, SETUID, SETGID = 0x10000000, 0o100 | 0o20000000, 0o4000, 0o2000
 INET, INET6, NETLINK = 2, 10, 16
 NETWORK = (INET, INET6, NETLINK)
-"""Families for a child that has a network of its own, be it empty."""
+"""Families for a child with a network namespace of its own, even an empty one."""
 LOAD, EQUAL, AT_LEAST, ANY_BIT, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, KIND, FIRST_ARGUMENT, ARGUMENT = 0, 4, 16, 8
 ALLOW, REFUSE = (ANSWER, 0, 0, 0x7FFF0000), (ANSWER, 0, 0, 0x00050000 | 1)
 NO_SUCH_CALL = (ANSWER, 0, 0, 0x00050000 | 38)
 FOREIGN = 0x40000000
-"""From here on x86 numbers calls of another convention, which the lists above do not know."""
+"""From here on x86 numbers the calls of another convention (x32), which the lists above do not cover."""
 
 
 def build_syscall_filter(
     families: tuple[int, ...], machine: str | None = None, root: bool | None = None
 ) -> bytes | None:
-    """The filter that leaves these families of sockets; None where this machine's calls are not known."""
+    """Build the filter that allows only these socket families; None if this machine's call numbers are not known."""
     machine = machine or platform.machine()
     if machine not in SOCKET:
         return None
@@ -100,7 +99,7 @@ def _build_socket_steps(number: int, families: tuple[int, ...]) -> Iterator[Step
 
 
 def _build_call_answer(number: int, *answer: Step) -> Iterator[Step]:
-    """For this call, steps that end with an answer; for every other nothing."""
+    """For this call, steps that end with an answer; for any other, fall through."""
     yield (EQUAL, 0, len(answer), number)
     yield from answer
 
@@ -110,21 +109,23 @@ def _refuse_argument_bits(argument: int, bits: int) -> tuple[Step, ...]:
 
 
 def _load_argument(argument: int) -> Step:
-    """The lower half of it, which comes first in memory; in the upper half the kernel sees none of these bits."""
+    """Load the lower half of an argument, which comes first in memory; the kernel ignores these bits in the upper
+    half."""
     return LOAD, 0, 0, FIRST_ARGUMENT + ARGUMENT * argument
 
 
-# How much may a child use? Bounds that the kernel keeps, set before it runs its first instruction.
+# How much may a child use? Limits that the kernel enforces, set before the child runs its first instruction.
 
 NICENESS = 5
-"""Whoever waits for an answer of ours comes before whoever computes."""
+"""A child that computes must not delay the server's answers."""
 OPEN_FILES = 4096
 LESS_DEAR = 500
-"""Where memory runs out, the kernel ends a child before it ends the server."""
+"""If memory runs out, the kernel ends a child before it ends the server."""
 
 
 def build_resource_limits(limits: ProcessLimits, seconds: float) -> dict[int, int]:
-    """By the kernel's numbers; computing for longer than all cores could in that time is a bug of the clock."""
+    """Limits by the kernel's constants. The CPU limit is what all cores could use in `seconds`: to exceed it, the
+    timeout must have failed."""
     cores = os.cpu_count() or 1
     return {
         resource.RLIMIT_CORE: 0,
@@ -137,7 +138,7 @@ def build_resource_limits(limits: ProcessLimits, seconds: float) -> dict[int, in
 
 
 def apply_resource_limits(pid: int, found: dict[int, int]) -> None:
-    """On a process that is held back until this is done; never looser than what holds for us."""
+    """Limit a process that is held back until this is done; never beyond our own limits."""
     for kind, most in found.items():
         hard = resource.getrlimit(kind)[1]
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -1,8 +1,8 @@
-"""Did a child leave something behind that other programs obey? What git would run for it is taken away, the rest named.
+"""Did a child plant files that other programs obey? Those that git would run are removed, the others reported.
 
-What is there already cannot be changed by a child. What is not there cannot be held by a mount either: so it is looked
-after when it has ended. After a program that was trusted with a repository's folder nothing of the kind can be meant.
-After a command it can, and it may be the person's own from meanwhile: that is not ours to take away.
+A child cannot change such a file if it exists already. A mount cannot protect one that does not exist, so we look after
+the child ends. A program trusted with a repository's folder cannot have meant to create one. A command can; and the
+person may have created the file meanwhile, so it is not ours to remove.
 """
 
 import os
@@ -16,14 +16,14 @@ from mcp_server.model.results import Code, Problem, Refusal
 
 
 def find_obeyed_by_git(workspace: Path, opened: tuple[str, ...]) -> frozenset[Path]:
-    """What there is of that in these folders."""
+    """Find the files in these folders that git obeys."""
     names = (*OBEYED_BY_GIT, *OTHERS_IN_GIT)
     places = (workspace / folder / name for folder in opened for name in names)
     return frozenset(place for place in places if os.path.lexists(place))
 
 
 def remove_planted_files(before: frozenset[Path], workspace: Path, opened: tuple[str, ...]) -> list[Path]:
-    """What was not there before, and is not there any more."""
+    """Remove what was not there before; return what was removed."""
     strays = sorted(find_obeyed_by_git(workspace, opened) - before)
     for stray in strays:
         with suppress(FileNotFoundError):
@@ -49,12 +49,12 @@ def find_existing_obeyed(root: Path, places: ProtectedPaths) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class PlantedSince:
-    """What there was when a command began."""
+    """What existed when a command began."""
 
     watch: PathWatch
     before: frozenset[str]
 
     async def find_planted_paths(self) -> tuple[str, ...]:
-        """What there is now as well; of a whole new repository just that."""
+        """List what exists now but did not then. Of a new repository, list only the repository itself."""
         new = find_existing_obeyed(self.watch.root, await self.watch.scan_protected_paths()) - self.before
         return tuple(sorted(one for one in new if not any(str(above) in new for above in Path(one).parents)))

@@ -1,7 +1,7 @@
-"""Which places of the workspace does a child not get as they are? Those that other programs obey, and the secrets.
+"""Which places of the workspace are protected from a child? Those that other programs obey, and secrets.
 
-Found by walking, because a sandbox is built from paths that exist. What a folder held is remembered for as long as the
-folder says that it did not change, so that a walk before and after every command is one question to each folder.
+Found by walking, because a sandbox is built from paths that exist. What a folder held is remembered until the folder's
+own stamp changes, so a walk before and after every command costs one `stat` per folder.
 """
 
 import os
@@ -20,39 +20,39 @@ from mcp_server.model.files import INSTALLED, is_protected, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 
 FRESH, MOST_FRESH = 20.0, 5.0
-"""So many times as long as it took a walk is believed, and at most so many seconds: looking before every command never
-takes more than a twentieth of the time."""
+"""A walk's result is trusted for `FRESH` times as long as the walk took, but at most `MOST_FRESH` seconds: looking
+before every command never takes more than a twentieth of the time."""
 COARSE_NS = 50_000_000
-"""A folder that was changed so recently may be changed again and look the same."""
+"""A folder changed this recently may change again and still show the same stamp."""
 MOST_FOLDERS = 50_000
 MOST_POINTER = 4096
 MOST_PLACES = 400
-"""Building a sandbox takes time with the square of these."""
+"""The time to build a sandbox grows with the square of this."""
 GIT = ".git"
 OBEYED_BY_GIT = ("hooks", "config", "config.worktree", "commondir")
-"""Below `.git`: what decides which programs git runs, and where it looks for that."""
+"""Below `.git`: decides which programs git runs, and where it looks for this."""
 OTHERS_IN_GIT = ("modules", "worktrees")
 DEEPEST_MODULE = 8
-"""The same of submodules and linked worktrees, each a repository of its own."""
+"""How deep submodules and linked worktrees may nest; each is a repository of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectedPaths:
-    """Paths below the workspace."""
+    """Paths relative to the workspace."""
 
     guarded: tuple[str, ...] = ()
-    """Read, and not changed."""
+    """Readable, but not changed."""
     repositories: tuple[str, ...] = ()
-    """Folders `.git`, which are guarded as well, or only in part for who may commit."""
+    """`.git` folders: guarded as well, or only in part if the child may commit."""
     inner: tuple[str, ...] = ()
-    """What is a repository for itself inside of such a folder: of a submodule, of a linked worktree."""
+    """Repositories inside such a folder: those of submodules and linked worktrees."""
     secret: tuple[str, ...] = ()
-    """Not even read."""
+    """Not even readable."""
     overfull: bool = False
-    """There are more than a sandbox can hold back."""
+    """True if there are more than a sandbox can protect."""
 
     def list_obeyed_paths(self) -> Iterator[str]:
-        """Everything there is that other programs obey; of repositories what git does."""
+        """Yield everything that other programs obey; of repositories also what git obeys in them."""
         yield from self.guarded
         for one in (*self.repositories, *self.inner):
             yield one
@@ -61,11 +61,11 @@ class ProtectedPaths:
 
 @dataclass(frozen=True, slots=True)
 class ProtectedFolder:
-    """What there was of that in one folder, and the folders to look into."""
+    """What one folder holds of that, and the folders to walk next."""
 
     stamp: tuple[int, int, int]
     settled: bool
-    """It had not just been changed when it was listed."""
+    """True if it had not just been changed when it was listed."""
     guarded: tuple[str, ...]
     repositories: tuple[str, ...]
     secret: tuple[str, ...]
@@ -90,14 +90,14 @@ def scan_folder(
 
 @lru_cache(maxsize=1 << 16)
 def classify_name(name: str) -> tuple[bool, bool]:
-    """Is it a secret, is it protected? The same names come again and again."""
+    """Return whether it is a secret, and whether it is protected. Cached, because the same names recur."""
     return is_secret(name), is_protected(name)
 
 
 def _sort_entries(
     root: Path, folder: str, entries: list["os.DirEntry[str]"], private: frozenset[str]
 ) -> tuple[list[str], ...]:
-    """`private` are our own places: they are hidden whole, and not looked into."""
+    """`private` are menugate's own places: hidden whole, and not walked."""
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
@@ -107,7 +107,7 @@ def _sort_entries(
         if entry.name == GIT and not entry.is_dir(follow_symlinks=False):
             repositories.extend(find_pointed_repository(root, Path(entry.path)))
         if path in private or entry.is_symlink():
-            # What a link leads to is found where it is; the link itself cannot be held by a mount.
+            # A link's target is found where it lies; a mount cannot protect the link itself.
             continue
         hides, guards = classify_name(entry.name)
         if hides:
@@ -122,12 +122,12 @@ def _sort_entries(
 
 
 def find_protected_paths(root: Path, private: frozenset[str], known: dict[str, ProtectedFolder]) -> ProtectedPaths:
-    """`known` is what was found by the walk before, and is what was found by this one afterwards."""
+    """Walk the workspace. `known` holds what the previous walk found, and is updated with what this one finds."""
     found: dict[str, ProtectedFolder] = {}
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
-    # What lies high up first: that is where people keep theirs, however many folders somebody else brings along.
+    # Breadth first: people keep their own files near the top, however many folders others add further down.
     todo = deque([""])
     while todo and len(found) < MOST_FOLDERS:
         path = todo.popleft()
@@ -150,7 +150,7 @@ def find_protected_paths(root: Path, private: frozenset[str], known: dict[str, P
 
 
 def hide_whole_folders(hidden: list[str], too_many: int) -> list[str]:
-    """With so many less of them, by hiding the folders whole in which there are most."""
+    """Remove `too_many` paths by hiding whole the folders that hold the most of them."""
     by_folder: dict[str, int] = Counter(one.rpartition("/")[0] for one in hidden)
     by_folder.pop("", None)
     whole: set[str] = set()
@@ -163,8 +163,8 @@ def hide_whole_folders(hidden: list[str], too_many: int) -> list[str]:
 
 
 def find_pointed_repository(root: Path, git: Path) -> Iterator[str]:
-    """The repository that is not in the folder itself, but where a link or the words of a file say; of a linked
-    worktree the one it belongs to. What lies in another one's `.git` is found there."""
+    """Yield the repository that a link or a `.git` file points to; of a linked worktree, the one it belongs to. What
+    lies in another repository's `.git` is left out: it is found there."""
     try:
         target = git.resolve() if git.is_symlink() else (git.parent / _read_pointer(git, "gitdir: ")).resolve()
         with suppress(FileNotFoundError):
@@ -172,12 +172,12 @@ def find_pointed_repository(root: Path, git: Path) -> Iterator[str]:
         inside = str(target.relative_to(root))
         if GIT not in inside.split("/") and inside != "." and (target / "HEAD").exists():
             yield inside
-    except (OSError, ValueError, RuntimeError):  # it says nothing, or leads elsewhere
+    except (OSError, ValueError, RuntimeError):  # it points nowhere, or elsewhere
         return
 
 
 def _read_pointer(file: Path, mark: str = "") -> str:
-    """What stands behind the mark in such a file, which is never waited for."""
+    """Return what follows the mark in such a file, without ever blocking on it."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         said = os.fsdecode(os.read(opened, MOST_POINTER)).rstrip("\n")
@@ -189,7 +189,7 @@ def _read_pointer(file: Path, mark: str = "") -> str:
 
 
 def find_inner_repositories(root: Path, repository: str, depth: int = 0) -> Iterator[str]:
-    """A submodule's name may have several parts, and a submodule submodules of its own."""
+    """Yield nested repositories. A submodule's name may have several parts, and a submodule may have submodules."""
     for kind in OTHERS_IN_GIT:
         yield from _find_repositories_in(root, f"{repository}/{kind}", depth)
 
@@ -210,14 +210,14 @@ def _find_repositories_in(root: Path, folder: str, depth: int) -> Iterator[str]:
 
 @dataclass
 class PathWatch:
-    """The places as they were a moment ago."""
+    """Caches the protected paths for a short time."""
 
     root: Path
     private: frozenset[str]
     _known: ProtectedPaths = field(default_factory=ProtectedPaths)
     _folders: dict[str, ProtectedFolder] = field(default_factory=dict[str, ProtectedFolder])
     _until: float = 0.0
-    """Up to when that is believed."""
+    """Until when they are trusted."""
     _looked: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
@@ -236,13 +236,13 @@ class PathWatch:
         return self._known
 
     async def scan_protected_paths(self) -> ProtectedPaths:
-        """As they are at this moment."""
+        """Scan again, whatever is cached."""
         await anyio.to_thread.run_sync(self._scan_workspace, time.monotonic())
         return self._known
 
     def _scan_workspace(self, asked: float) -> None:
         with self._lock:
-            if asked < self._looked:  # somebody else has looked since
+            if asked < self._looked:  # another thread has scanned since
                 return
             begun = time.monotonic()
             self._known = find_protected_paths(self.root, self.private, self._folders)

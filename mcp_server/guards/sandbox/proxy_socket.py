@@ -1,4 +1,4 @@
-"""Where does the way out of a sandbox lead? To a proxy of ours, over a socket that was made in there and handed out."""
+"""How does a sandboxed child reach the network? Through our proxy, over a socket created inside and handed out."""
 
 import asyncio
 import os
@@ -12,14 +12,14 @@ import anyio
 
 LANE = Path(__file__).parents[1] / "processes/programs/proxy_lane.py"
 PORT = 3128
-"""Of a loopback in which nobody else listens."""
+"""On a loopback where nothing else listens."""
 PROXY = f"http://127.0.0.1:{PORT}"
 HERE = "localhost,127.0.0.1,::1"
 VARIABLES = {
     **dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"), PROXY),
     **{"no_proxy": HERE, "NO_PROXY": HERE, "NODE_USE_ENV_PROXY": "1"},
 }
-"""How programs are told of a proxy; each reads some of these."""
+"""How programs learn of a proxy; each reads some of these."""
 
 
 class ProxiedChild(Protocol):
@@ -27,7 +27,7 @@ class ProxiedChild(Protocol):
 
 
 class Outlet(Protocol):
-    """Who answers at the other end."""
+    """The proxy at the other end."""
 
     async def serve(self, listening: socket.socket) -> asyncio.Server: ...
 
@@ -38,12 +38,12 @@ class Outlet(Protocol):
 
 @dataclass
 class ProxySocket:
-    """One child's way out: our end, and the one it is started with."""
+    """One child's connection to the proxy: our end, and the end that the child starts with."""
 
     ours: socket.socket
     theirs: int = -1
     words: list[str] = field(default_factory=list[str])
-    """What makes a program listen first, where a network of its own is there already."""
+    """Makes the child listen before it becomes the command, in a sandbox that already has a network of its own."""
 
     @classmethod
     def create(cls) -> "ProxySocket":
@@ -55,16 +55,16 @@ class ProxySocket:
 
     @property
     def needed_paths(self) -> tuple[str, ...]:
-        """What has to be seen from inside."""
+        """What must be visible inside."""
         return (sys.base_prefix, str(LANE))
 
     def abandon(self) -> None:
-        """Nobody was started with it."""
+        """Close both ends if no child was started."""
         self.ours.close()
         os.close(self.theirs)
 
     async def serve_child(self, outlet: Outlet, child: ProxiedChild) -> None:
-        """Answer who comes out, for as long as the child lives."""
+        """Answer the child's connections for as long as it lives."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._receive_and_serve, outlet)
@@ -77,7 +77,7 @@ class ProxySocket:
         await anyio.wait_readable(self.ours)
         _, numbers, _, _ = socket.recv_fds(self.ours, 1, 1)
         if not numbers:
-            return  # it could not listen, and said so where errors are said
+            return  # it could not listen, and said so on stderr
         server = await self._start_serving(outlet, socket.socket(fileno=numbers[0]))
         try:
             await anyio.sleep_forever()
@@ -86,7 +86,7 @@ class ProxySocket:
                 await outlet.stop_serving(server)
 
     async def _start_serving(self, outlet: Outlet, listening: socket.socket) -> asyncio.Server:
-        """Left in the middle of this, the socket would have nobody who closes it."""
+        """Shielded: if this were cancelled halfway, nobody would close the socket."""
         with anyio.CancelScope(shield=True):
             return await outlet.serve(listening)
         raise AssertionError("a scope that nobody cancels swallows nothing")

@@ -1,4 +1,4 @@
-"""How is a child shut in on macOS? By the system's own `sandbox-exec`, and somebody beside it who ends all of it."""
+"""How is a child sandboxed on macOS? With the system's `sandbox-exec`, and a supervisor that ends all its processes."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def find_seatbelt() -> Seatbelt | None:
 
 
 def render_seatbelt_profile(reach: ChildAccess, private: str) -> str:
-    """In the sandbox's own language. The last line about a thing is the one that holds."""
+    """Render the profile in the sandbox's own language. If several lines match, the last one counts."""
     return "\n".join(_render_lines(reach, private))
 
 
@@ -51,7 +51,7 @@ def _render_lines(reach: ChildAccess, private: str) -> Iterator[str]:
     written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
     devices = '(literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty")'
     yield f"(allow file-write* {devices} {_render_subpaths(written)})"
-    # Of places inside of each other the outer one first: the inner one has the last line.
+    # Of nested places the outer one first: the inner one needs the last line.
     for one in sorted((*reach.held, *reach.guarded)) if reach.writable else ():
         if one in reach.held:
             yield f"(allow file-write* {_render_subpaths((one,))})"

@@ -1,4 +1,4 @@
-"""What does a search find without ripgrep? The same, in Python, somewhat slower."""
+"""What does a search find without ripgrep? The same, in Python and somewhat slower."""
 
 import os
 import re
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 NAME = "python"
 HEAD = 64 << 10
-"""A NUL in the first bytes makes a file binary; ripgrep looks at as many."""
+"""A NUL in the first bytes makes a file binary; ripgrep checks as many."""
 MOST_FILE_BYTES = 64 << 20
 LONGEST_NAMED = 200
 WIDE = (b"\xff\xfe", b"\xfe\xff")
 PECULIAR = re.compile(r"\(\?(?![:i)])|[*+?}]\+|\\[AZzGK]")
-"""Looking around, never giving back, or tied to the ends of the text."""
+"""Lookaround, possessive repeats, or anchors to the ends of the text."""
 MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 def compile_expression(search: Search) -> "regex.Pattern[str]":
-    import regex  # a megabyte that a server nobody searches with does not spend
+    import regex  # costs a megabyte that a server without searches need not spend
 
     if why := describe_pattern_danger(search.pattern):
         raise build_pattern_refusal(search.pattern, why)
@@ -63,7 +63,7 @@ class FallbackSearch:
     def find_files(
         self, start: str, wants: Callable[[str], bool], deadline: SearchDeadline
     ) -> tuple[SearchMatches, dict[str, int]]:
-        """The files that are wanted, and when each was last changed."""
+        """Find the wanted files, and when each was last changed."""
         walk = Walk(self._jail, start, deadline)
         times = {found.place.path: found.mtime_ns for found in walk.walk_files() if wants(found.place.path)}
         harvest = SearchMatches(dict.fromkeys(times, 1), complete=walk.complete, timed_out=walk.timed_out, engine=NAME)
@@ -76,7 +76,7 @@ class FallbackSearch:
         for found in walk.walk_files():
             if not wants(found.place.path):
                 continue
-            with suppress(Refusal, OSError):  # gone, or one of several names of a file: not ours to read
+            with suppress(Refusal, OSError):  # gone, or hardlinked: not ours to read
                 file = self._jail.open_at(found.place, os.O_RDONLY)
                 FallbackRead(search, pattern, deadline, harvest).search_file(file, found.place.path)
             if harvest.timed_out or len(harvest.lines) >= MOST_LINES:
@@ -94,7 +94,7 @@ class FallbackSearch:
 
 
 class FallbackRead:
-    """One pattern going through one file."""
+    """Applies one pattern to one file."""
 
     def __init__(
         self, search: Search, pattern: "regex.Pattern[str]", deadline: SearchDeadline, into: SearchMatches
@@ -111,12 +111,12 @@ class FallbackRead:
         if b"\0" in data and not data.startswith(WIDE):
             if self._search.want == "count":
                 return
-            data = data[: data.index(b"\0")]  # what comes before is text, and is shown
+            data = data[: data.index(b"\0")]  # what comes before it is text, and is shown
         self._into.searched = (self._into.searched or 0) + 1
         text = _decode_text(data)
         try:
             self._search_across_lines(text, path) if self._search.multiline else self._search_by_line(text, path)
-        except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
+        except (TimeoutError, MemoryError):  # backtracking takes memory as well as time
             self._into.complete, self._into.timed_out = False, True
 
     def _search_by_line(self, text: str, path: str) -> None:
@@ -131,8 +131,8 @@ class FallbackRead:
         self._add_matches(path, text, matched, len(matched))
 
     def _find_candidate_lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """The lines worth a look. What matches inside a line matches there in the whole text, too, unless the pattern
-        looks around or never gives back, so that most files are one search instead of one for each line."""
+        """Yield the lines worth checking. What matches inside a line also matches there in the whole text, unless the
+        pattern uses lookaround or possessive repeats. So most files take one search, not one per line."""
         if PECULIAR.search(self._search.pattern):
             yield from enumerate(_split_lines(text))
             return
@@ -151,7 +151,7 @@ class FallbackRead:
             number, at = number + 1, end + 1
 
     def _find_in_line(self, line: str) -> list[str] | None:
-        """The pieces to show of a line that matches, None where it doesn't."""
+        """Return the pieces of a line to show, or None if it does not match."""
         if not self._search.only_matching:
             return [line] if self._pattern.search(line, timeout=self._get_seconds_left(), concurrent=True) else None
         places = list(self._find_spans(line))

@@ -1,4 +1,4 @@
-"""Which files does a type mean, and which are not searched because they usually hold secrets?"""
+"""Which files belong to a type, and which are not searched because they usually hold secrets?"""
 
 import difflib
 from functools import lru_cache
@@ -68,7 +68,7 @@ OTHER_NAMES = {
 
 
 def find_type_globs(kind: str) -> tuple[str, ...]:
-    """The names of the files of a type, or a refusal that names the nearest types."""
+    """Return the globs of a type, or refuse and name the nearest types."""
     name = kind.lower().removeprefix(".")
     name = OTHER_NAMES.get(name, name)
     if name in TYPES:
@@ -85,7 +85,7 @@ def find_type_globs(kind: str) -> tuple[str, ...]:
 
 
 def may_hold_secrets(path: str) -> bool:
-    """Does this file usually hold secrets? Folders and names come again and again, whole paths never do."""
+    """Does this file usually hold secrets? Cached by folder and by name, which recur; whole paths never do."""
     folder, _, name = path.rpartition("/")
     return _secret(name) or (bool(folder) and _secret(f"{folder}/-"))
 

@@ -1,7 +1,7 @@
-"""Does this path match that pattern? The one glob that menus of files, filters and .gitignore all speak.
+"""Does this path match that pattern? One glob syntax for file search, the symbol index and .gitignore.
 
-Patterns come from whoever wrote the call or the workspace, so no path may take long to match: every star but the last
-takes the first place that fits and never another, which is all a star needs and leaves nothing to try again.
+A pattern may come from a model or a hostile workspace, so no path may take long to match. Every star but the last takes
+the first place that fits and never another: a star needs no more, and this leaves nothing to retry.
 """
 
 import re
@@ -16,12 +16,12 @@ ANY_DEPTH = "**"
 
 
 class BadGlob(ValueError):
-    """What is wrong with the pattern, in words for whoever wrote it."""
+    """Says what is wrong with the pattern, for whoever wrote it."""
 
 
 @lru_cache(maxsize=4096)
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """A pattern without braces, matched against a whole relative path."""
+    """Compile a pattern without braces, to be matched against a whole relative path."""
     if len(pattern) > MOST_CHARACTERS:
         raise BadGlob(f"it is longer than {MOST_CHARACTERS:,} characters")
     groups: list[list[str]] = [[]]
@@ -36,7 +36,7 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
         return re.compile("(?s)" + "/".join(first or []) + r"\Z")
     parts = ["(?s)", *(f"{one}/" for one in first or [])]
     parts += ["(?>(?:[^/]+/)*?" + "".join(f"{one}/" for one in group) + ")" for group in middle if group]
-    # `a/**` is everything below a, and not a itself.
+    # `a/**` matches everything below `a`, but not `a` itself.
     parts.append("(?:[^/]+/)*" + ("/".join(last) if last else "[^/]+") + r"\Z")
     return re.compile("".join(parts))
 
@@ -50,7 +50,7 @@ def _compile_segment(segment: str) -> str:
 
 
 def _compile_chunks(segment: str) -> Iterator[str]:
-    """What stands between the stars, as regular expressions."""
+    """Yield what stands between the stars, as regular expressions."""
     chunk, at = "", 0
     while at < len(segment):
         one = segment[at]
@@ -75,13 +75,14 @@ def _compile_chunks(segment: str) -> Iterator[str]:
 
 
 def _parse_character_class(segment: str, at: int) -> tuple[str, int] | None:
-    """`[a-z]`, `[!abc]`: as a regular expression, and where it ends. An open bracket alone is itself."""
+    """Parse `[a-z]` or `[!abc]`: return it as a regular expression, and where it ends. An unclosed bracket is
+    literal."""
     start = at + 2 if segment[at + 1 : at + 2] in ("!", "^") else at + 1
     end = segment.find("]", start + 1)
     if end < 0:
         return None
     inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", segment[start:end])
-    # Ranges the wrong way round match nothing, as a shell has it.
+    # A reversed range matches nothing, as in a shell.
     inner = re.sub(r"([^\\])-([^\\])", lambda two: two[0] if two[1] <= two[2] else "", inner)
     negated = start == at + 2
     if not inner:
@@ -106,7 +107,7 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def _find_braces(pattern: str) -> tuple[int, int, list[str]] | None:
-    """The first `{a,b}` that is closed: from where, to where, and its options."""
+    """Find the first closed `{a,b}`: its start, its end and its options."""
     start = pattern.find("{")
     while start >= 0:
         depth, commas = 0, [start]
@@ -123,7 +124,7 @@ def _find_braces(pattern: str) -> tuple[int, int, list[str]] | None:
 
 @dataclass(frozen=True)
 class Globs:
-    """Several patterns: a path is wanted when one of them matches and none with `!` does."""
+    """Several patterns: a path is wanted if one of them matches (or there is none) and none with `!` does."""
 
     wanted: tuple[str, ...]
     unwanted: tuple[str, ...]
@@ -146,7 +147,7 @@ class Globs:
 
 
 def _to_full_pattern(pattern: str) -> str:
-    """A name alone matches at any depth, a folder stands for what is in it."""
+    """A bare name matches at any depth; a folder stands for everything in it."""
     pattern = pattern.removeprefix("./")
     if not pattern:
         raise BadGlob("it is empty")

@@ -1,4 +1,4 @@
-"""What was found, and which part of it is shown?"""
+"""What did a search find, and which part of it is shown?"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,16 +8,16 @@ from typing import TypeAlias, TypeVar
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.text import escape_surrogates
 
-# What did an engine find, before anything is chosen for showing? Both engines fill the same basket.
+# What did an engine find, before choosing what to show? Both engines fill the same structure.
 
 MOST_LINES = 200_000
 MOST_BYTES = 16 << 20
 LONGEST_LINE = 500
-"""Characters of a line that are shown; what is longer is no text anybody reads."""
+"""How many characters of a line are shown; nobody reads a longer one."""
 
 
 class EngineUnavailable(Exception):
-    """This engine cannot do this search on this machine; the other one is asked."""
+    """This engine cannot run this search on this machine; use the other one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class MatchLine:
 @dataclass(slots=True)
 class SearchMatches:
     counts: dict[str, int] = field(default_factory=dict[str, int])
-    """Path below the workspace -> lines that matched; for a list of files, 1."""
+    """Path below the workspace -> number of lines that matched; 1 if only files are listed."""
     lines: list[MatchLine] = field(default_factory=list[MatchLine])
     complete: bool = True
     timed_out: bool = False
@@ -43,7 +43,7 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class SearchDeadline:
-    """How much of a search's time is left."""
+    """Knows how much of a search's time is left."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -59,7 +59,7 @@ class SearchDeadline:
 
 
 def make_path_sort_key(path: str) -> list[str]:
-    """What paths are sorted by: folder by folder, so that what lies together stands together."""
+    """Sort paths folder by folder, so that the files of a folder stay together."""
     return path.split("/")
 
 
@@ -69,11 +69,11 @@ def shorten_line(text: str) -> str:
     return f"{text[:LONGEST_LINE]} [... line cut]"
 
 
-# Which part of what was found is shown, and how does a line of it look?
+# Which part of the matches is shown, and how does a line of it look?
 
 Entry = TypeVar("Entry")
 BETWEEN = "--"
-"""Stands between two places of a file that do not touch, where lines around a match are shown; never counted."""
+"""Separates parts of a file that do not touch, if context lines are shown; never counted."""
 
 
 def build_search_result(harvest: SearchMatches, search: Search) -> SearchResult:

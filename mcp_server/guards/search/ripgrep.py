@@ -1,4 +1,4 @@
-"""What does a search find with ripgrep? Its options are pinned, its output is checked again by our own rules."""
+"""What does a search find with ripgrep? Its options are pinned, and our own rules check its output again."""
 
 import os
 import re
@@ -26,27 +26,27 @@ from mcp_server.model.results import Code, Problem, Refusal
 NAME = "ripgrep"
 ALWAYS = (
     *("--no-config", "--color=never", "--no-messages", f"--threads={THREADS}", "--hidden", "--glob=!.git", "--null"),
-    # Only .gitignore decides, in a repository or not, as the other engine has it.
+    # Only .gitignore decides, in a repository or not, as in the other engine.
     *("--no-require-git", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"),
 )
 GREP = (
     *("--no-heading", "--with-filename", "--line-number", "--crlf", "--no-mmap", "--no-context-separator"),
-    # In bytes, and four of them at the most are one of the characters that are shown.
+    # Counted in bytes; one shown character takes four at most.
     *("--max-columns=2100", "--max-columns-preview"),
 )
 WANT = {"files": ("--files-with-matches",), "count": ("--count",), "content": ()}
 MOST_PATHS = 2_000
-"""The private folder is kept out by naming what stands beside it; a folder with more entries is walked by ourselves."""
+"""The private folder is excluded by naming its siblings; with more entries than this, we search in Python instead."""
 SIMPLE_NAME = re.compile(r"[A-Za-z0-9_.*? +-]+")
 RECORD = re.compile(rb"([^\0]+)\0(\d+)([:-])([^\n]*)\n")
 COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 BINARY = re.compile(rb"(?m)^[^\0\n]*: WARNING: stopped searching binary file[^\0\n]*\n")
-"""Said in between, about a file whose first zero byte comes late; a found line always has one after its path."""
+"""Printed in between, about a file whose first NUL comes late. Not a match: a match has a NUL right after its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Which files are wanted: names that ripgrep may skip by, and the test that decides."""
+    """Which files are wanted: names by which ripgrep may skip files, and the test that decides."""
 
     wants: Callable[[str], bool]
     names: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Ripgrep:
     def __init__(self, program: Path, jail: Jail, private: tuple[str, ...]) -> None:
         self._program, self._jail = program, jail
         self._private = private
-        """Our own places below the workspace."""
+        """menugate's own places below the workspace."""
 
     def find_files(self, start: str, chosen: FileFilter, deadline: SearchDeadline) -> SearchMatches:
         said = self._run_shut_in(("--files",), start, chosen, deadline)
@@ -68,7 +68,7 @@ class Ripgrep:
         return self._parse_output(said, search, chosen.wants, lambda name: _to_workspace_path(name, start))
 
     def grep_file(self, search: Search, place: JailPath, deadline: SearchDeadline) -> SearchMatches:
-        """One file, which was opened by the jail and is read from its open end."""
+        """Search one file, which the jail opened, through its descriptor."""
         file = self._jail.open_at(place, os.O_RDONLY)
         try:
             if is_binary(os.pread(file, HEAD, 0)):
@@ -110,8 +110,8 @@ class Ripgrep:
     def _find_readable_paths(
         self, start: str, chosen: FileFilter, deadline: SearchDeadline
     ) -> tuple[list[str], list[str]]:
-        """What may be read: the start, or everything beside the private places below it, with the folders that were
-        taken apart for that."""
+        """Return what may be read, and which folders had to be split for that: the start, or everything in it except
+        the private places."""
         if not any(_is_below(one, start) for one in self._private):
             return ["./"], []
         found: list[str] = []
@@ -134,7 +134,7 @@ class Ripgrep:
         return found, opened
 
     def _is_binary(self, place: JailPath) -> bool:
-        """What is named to ripgrep is searched even where it is binary; so it is not named."""
+        """ripgrep searches a file named on its command line even if it is binary, so do not name it."""
         try:
             file = self._jail.open_at(place, os.O_RDONLY)
         except (OSError, Refusal):
@@ -145,7 +145,8 @@ class Ripgrep:
             os.close(file)
 
     def _open_ignore_files(self, folders: Sequence[str]) -> Iterator[int]:
-        """The .gitignore of each of these folders, open, for ripgrep to read though the folder itself is closed."""
+        """Open the .gitignore of each of these folders, so that ripgrep can read it though the folder itself is
+        closed."""
         for folder in folders:
             with suppress(Refusal, OSError):
                 yield self._jail.open(f"{folder}/{search_walk.FILE}", os.O_RDONLY)
@@ -193,7 +194,7 @@ def _build_options(search: Search) -> tuple[str, ...]:
 
 
 def _build_name_filter(names: tuple[str, ...]) -> list[str]:
-    """ripgrep filters by names of its own accord only where it surely reads them as we do."""
+    """ripgrep may filter by name itself only if it certainly reads the names as we do."""
     if not names or not all(SIMPLE_NAME.fullmatch(name) for name in names):
         return []
     return [*(f"--type-add=wanted:{name}" for name in names), "--type=wanted"]
@@ -225,7 +226,7 @@ def _to_workspace_path(name: bytes, start: str) -> str:
 
 
 def _list_folders_above(start: str) -> list[str]:
-    """The folders above the start, from the workspace down."""
+    """List the folders above the start, from the workspace down."""
     names = [] if start == "." else start.split("/")
     return ["/".join(names[:depth]) or "." for depth in range(len(names))]
 

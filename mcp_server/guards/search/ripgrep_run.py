@@ -1,7 +1,7 @@
-"""What does ripgrep say when it runs shut in? Its output as bytes, bounded in time and size; never through a shell.
+"""What does ripgrep print when it runs sandboxed? Bytes, limited in time and size; never through a shell.
 
-ripgrep opens by path what it listed before, and whoever swaps a folder for a link in between would lead it out. So it
-starts behind walls that leave it only the folders we opened ourselves, and its own program.
+ripgrep opens paths that it listed earlier, and someone who swaps a folder for a link in between would lead it outside.
+So its sandbox leaves it only the folders we opened ourselves, and its own program.
 """
 
 import os
@@ -19,14 +19,15 @@ from mcp_server.guards.sandbox.landlock import CONFINE, build_launcher_arguments
 from mcp_server.guards.search.matches import MOST_BYTES, EngineUnavailable, SearchDeadline
 
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
-"""What the loader needs where ripgrep is not one static file. None of it is anybody's secret."""
+"""What the loader needs if ripgrep is not statically linked. None of it is secret."""
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 ANSWERS = (0, 1, 2)
-"""Found something, found nothing, complained. Anything else, and a complaint with 1, is a program that did not run."""
+"""Exit codes: found something, found nothing, complained. Any other, or a complaint with 1, means that it did not
+run."""
 THREADS = 2
 MEMORY = 4 << 30
 OUTSIDE = "/proc/self/status"
-"""What anybody may read, and who is shut in may not."""
+"""Readable for everyone outside the sandbox and for nobody inside."""
 CHUNK = 1 << 16
 MOST_COMPLAINT = 1 << 14
 
@@ -42,7 +43,7 @@ class RipgrepOutput:
 
 @dataclass(frozen=True, slots=True)
 class RipgrepAccess:
-    """What a run may read: paths below an open folder, and files lent to it open."""
+    """What a run may read: paths below an open folder, and open files lent to it."""
 
     start: int
     paths: tuple[str, ...]
@@ -51,8 +52,8 @@ class RipgrepAccess:
 
 
 def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) -> Path | None:
-    """The program: the one configured, on the search path, or from the wheel. Relative entries of the path are not
-    looked at, because they would mean whatever lies in the workspace."""
+    """Find the program: the configured one, one on the search path, or the wheel's. Relative search-path entries are
+    ignored, because they would mean whatever lies in the workspace."""
     folders = os.pathsep.join(one for one in search_path.split(os.pathsep) if one.startswith("/"))
     found = str(configured) if configured else shutil.which("rg", path=folders or os.defpath)
     if found is None:
@@ -82,7 +83,7 @@ def run_ripgrep(
 ) -> RipgrepOutput:
     plan = write_plan_file(build_ripgrep_plan(reach, max(int(deadline.seconds_left), 0) * THREADS + 2))
     try:
-        process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or stands behind `-e` or `--`
+        process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or follows `-e` or `--`
             [*build_launcher_arguments(CONFINE, plan), str(program), *arguments],
             stdin=subprocess.DEVNULL if reach.stdin is None else reach.stdin,
             stdout=subprocess.PIPE,
@@ -107,7 +108,7 @@ def run_ripgrep(
 
 
 def _read_output(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -> RipgrepOutput:
-    """Everything it says until it ends, says too much or takes too long."""
+    """Read until it ends, prints too much or takes too long."""
     output, complaint = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         for stream, into in ((process.stdout, output), (process.stderr, complaint)):

@@ -1,4 +1,4 @@
-"""Where in the workspace does this occur? One answer, whichever engine looked."""
+"""Where in the workspace does this occur? The answer does not depend on the engine."""
 
 import os
 import stat
@@ -27,14 +27,15 @@ from mcp_server.model.text import escape_surrogates
 
 @dataclass(frozen=True, slots=True)
 class SearchRoot:
-    """Where a search begins: its real path below the workspace, and whether that is one file."""
+    """Where a search begins: its real path below the workspace, and whether it is a single file."""
 
     path: str
     is_file: bool
 
 
 class FileSearch:
-    """`ripgrep` is the program, where there is one; where it cannot be shut in, the search is done in Python."""
+    """`ripgrep` is the program, if there is one. Without it, or where it cannot be sandboxed, Python does the
+    search."""
 
     def __init__(self, jail: Jail, private: tuple[Path, ...] = (), ripgrep: Path | None = None) -> None:
         self._jail = jail
@@ -147,7 +148,7 @@ class FileSearch:
             ) from None
 
     def _to_relative_pattern(self, pattern: str, start: SearchRoot) -> str:
-        """A pattern that begins with the workspace's own path means what is below it."""
+        """Make an absolute pattern relative to the search root; refuse one that leads elsewhere."""
         sign, bare = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
         if bare.startswith("/"):
             home = str(self._jail.root / start.path).rstrip("/") + "/"
@@ -159,7 +160,7 @@ class FileSearch:
         return sign + bare
 
     def _find_readable_paths(self, paths: dict[str, int]) -> set[str]:
-        """The files that the jail would open, too: plain ones with one name. Whatever else was met is not told."""
+        """Keep the files that the jail would open too: plain ones with one name. The others are not mentioned."""
         found: set[str] = set()
         for path, stats in self._stat_plain_files(paths):
             if stats.st_nlink > 1:
@@ -171,7 +172,7 @@ class FileSearch:
         return found
 
     def _stat_plain_files(self, paths: dict[str, int]) -> Iterator[tuple[str, os.stat_result]]:
-        """What the plain files among these look like now, each asked in its own open folder."""
+        """Yield the current state of the plain files among these, each looked up in its own open folder."""
         folders: dict[str, list[str]] = {}
         for path in paths:
             folder, _, name = path.rpartition("/")

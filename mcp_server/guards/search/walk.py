@@ -1,4 +1,4 @@
-"""Which files of the workspace are looked at? Not what git ignores, not `.git`, not our own state, and no links."""
+"""Which workspace files are searched? Not what git ignores, `.git`, menugate's own state or links."""
 
 import os
 from collections.abc import Iterator
@@ -11,11 +11,10 @@ from mcp_server.guards.search.globs import BadGlob, compile_glob
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.results import Refusal
 
-# Is this entry left out by a .gitignore? Rules of the folder it is in first, then of those above, as git reads them.
+# Does a .gitignore exclude this entry? Rules of its own folder come first, then those of the folders above, as in git.
 #
-# Our own reading, because the usual one turns each rule into an expression that a hostile .gitignore can keep busy
-# for hours. Entries are asked about on the way down, so that a rule never has to look at what is below a folder it
-# left out.
+# Our own parser, because the usual one turns each rule into an expression that a hostile .gitignore can keep busy for
+# hours. Entries are checked on the way down, so a rule never has to consider what lies below a folder it excluded.
 
 FILE = ".gitignore"
 MOST_BYTES = 1 << 20
@@ -31,14 +30,14 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The rules of one .gitignore, and of the folders above."""
+    """The rules of one .gitignore, linked to those of the folders above."""
 
     folder: str
     rules: tuple[IgnoreRule, ...]
     above: "IgnoreRules | None" = None
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
-        """The path is below the folder of these rules, both relative to the workspace."""
+        """The path is below these rules' folder; both are relative to the workspace."""
         level: IgnoreRules | None = self
         while level is not None:
             inner = path if level.folder == "." else path[len(level.folder) + 1 :]
@@ -53,7 +52,7 @@ NOTHING = IgnoreRules(".", ())
 
 
 def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of a .gitignore, last first, because the last that matches decides."""
+    """Parse a .gitignore into rules, last first, because the last match decides."""
     rules = [
         rule for line in text.split("\n")[:MOST_RULES] if (rule := _parse_rule(line.removesuffix("\r"))) is not None
     ]
@@ -86,7 +85,7 @@ ASK_THE_CLOCK = 512
 
 @dataclass(frozen=True, slots=True)
 class WalkEntry:
-    """An entry of a folder that is held open while it is looked at."""
+    """An entry of a folder that stays open while the entry is used."""
 
     place: JailPath
     is_folder: bool
@@ -98,10 +97,10 @@ class WalkEntry:
 
 
 class Walk:
-    """From one folder down, each folder opened beneath the workspace by itself, names in order."""
+    """Walks down from one folder; opens each folder on its own beneath the workspace, with names in order."""
 
     def __init__(self, jail: Jail, start: str, deadline: SearchDeadline, most: int | None = None) -> None:
-        """`most`: of a folder with more entries only so many are looked at, whichever the disk names first."""
+        """`most`: how many entries of one folder are read, in whatever order the disk lists them."""
         self._jail, self._start, self._deadline, self._most = jail, start, deadline, most
         self.complete = True
         self.timed_out = False
@@ -121,10 +120,10 @@ class Walk:
             todo += reversed(folders)
 
     def walk_folder(self, path: str, rules: IgnoreRules) -> Iterator[tuple[WalkEntry, IgnoreRules]]:
-        """The plain files and folders of one folder that no rule leaves out, with the rules that hold below them."""
+        """Yield a folder's plain files and folders that no rule excludes, with the rules that apply below them."""
         try:
             folder = self._jail.open_folder(path)
-        except Refusal:  # gone, swapped or ours by now
+        except Refusal:  # gone, swapped or private by now
             return
         try:
             rules = add_folder_rules(self._jail, folder, path, rules)
@@ -157,8 +156,8 @@ class Walk:
 
 
 def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
-    """The rules that hold at the start, from the folders above it. Who names an ignored folder wants it searched, so
-    rules that would leave out the start itself are not asked."""
+    """Load the rules that the folders above impose on the start. A caller who names an ignored folder wants it
+    searched, so if they exclude the start itself, none of them apply."""
     rules = NOTHING
     names = [] if start == "." else start.split("/")
     for depth in range(len(names)):
@@ -175,7 +174,7 @@ def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
 
 
 def add_folder_rules(jail: Jail, folder: int, path: str, rules: IgnoreRules) -> IgnoreRules:
-    """The same rules and, where this open folder has a .gitignore of its own, those."""
+    """Add the rules of this open folder's own .gitignore, if it has one."""
     try:
         file = jail.open_at(JailPath(folder, FILE, f"{path}/{FILE}", False), os.O_RDONLY)
     except (OSError, Refusal):

@@ -1,19 +1,19 @@
-"""How does the ledger show that it was touched? One chain of hashes, an anchor beside the file, signed checkpoints.
+"""How does the ledger show tampering? By one chain of hashes, an anchor beside the file, and signed checkpoints.
 
-A row's hash is SHA-256 over three lines: the hash before it, its number, its canonical JSON. The chain alone shows an
-edit, a deletion, a swap; it does not show a tail cut off or a chain computed anew. Two things do:
+A row's hash is SHA-256 over three lines: the previous hash, the row's number, its canonical JSON. The chain alone shows
+an edit, a deletion or a swap; it does not show a tail cut off or a chain computed again. Two things do:
 
 - the **anchor** (`ledger.anchor`) names the newest row after every commit, under a MAC whose key lies outside the
-  workspace. A MAC and not a signature, because it is written some thousand times a second by the one process that also
-  checks it, and needs no library at start. It is one write of one sector in place, after the commit and before anybody
-  is told of it: a process killed between the two leaves rows that are committed, not yet anchored, and that nobody was
-  told of. Those could be cut or exchanged without a trace until the next process has anchored them, and rows could be
-  put behind the last; the row of that process's start says how many it found that no anchor named (`unanchored`);
+  workspace. It is a MAC, not a signature, because the one process that also checks it writes it some thousand times a
+  second, and it needs no library at start. It is one write of one sector in place, after the commit and before any
+  caller is answered: a process killed between the two leaves rows that are committed, not yet anchored and not
+  acknowledged. Until the next process has anchored them, they could be cut or exchanged without a trace, and rows could
+  be appended after the last; that process's start row says how many rows without an anchor it found (`unanchored`);
 - **checkpoints**, every thousand rows, every minute and at the end, are Ed25519 signatures over the newest row, each
-  including the one before; whoever holds the public key can check them elsewhere.
+  including the previous one; anyone with the public key can check them elsewhere.
 
-Whoever can restore an older copy of both the state file and the anchor can take the ledger back to that day: only a
-checkpoint exported to another place shows that. Whoever can read the key can forge all of it.
+An attacker who can restore an older copy of both the state file and the anchor can roll the ledger back to that day:
+only a checkpoint exported elsewhere shows that. An attacker who can read the key can forge all of it.
 """
 
 import fcntl
@@ -39,17 +39,17 @@ LONGEST_BODY = 8192
 LONGEST_TEXT = 500
 SLOT = 512
 WRITTEN = re.compile(rb"[0-9a-f]{64}\n?")
-"""What `ledger.key` holds."""
+"""The content of `ledger.key`."""
 KEY = "ledger.key"
 ANCHOR = "ledger.anchor"
-"""The name of the anchor's file, beside the state file."""
+"""The name of the anchor file, beside the state file."""
 
-# ASCII, so that half a surrogate pair from a hostile caller is a row like any other.
+# ASCII, so that a lone surrogate from a hostile caller makes a row like any other.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
 def format_canonical_json(fields: Mapping[str, Any]) -> str:
-    """The one text that stands for these fields. What is None is left out; what is endless is clipped."""
+    """The canonical text of these fields. Fields that are None are left out; overlong strings are truncated."""
     body = _encode({key: value for key, value in fields.items() if value is not None})
     return body if len(body) <= LONGEST_BODY else _encode({key: _clip(value) for key, value in fields.items()})
 
@@ -65,7 +65,8 @@ def compute_row_hash(previous: str, seq: int, body: str) -> str:
 class LedgerKey:
     """The secret behind anchors and checkpoints: 32 bytes in `ledger.key`, readable by its owner alone.
 
-    Where no folder can keep one (None stands for it), there is one that this process alone has, and forgets."""
+    If no folder can keep one (the folder is None), this process gets a key of its own and forgets it at the end.
+    """
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
@@ -73,7 +74,7 @@ class LedgerKey:
 
     @classmethod
     def load(cls, folder: Path | None) -> "LedgerKey | None":
-        """None where there is none, or where the file holds something else: nobody seals with an empty key."""
+        """None if there is no key, or if the file holds something else: an empty key must never seal anything."""
         if folder is None:
             return _get_process_key()
         try:
@@ -98,7 +99,7 @@ class LedgerKey:
         try:
             os.write(file, secrets.token_bytes(32).hex().encode() + b"\n")
             os.fsync(file)
-            # Of two processes that start together one is first, and both then use its key.
+            # If two processes start together, one is first, and both use its key.
             fcntl.flock(place, fcntl.LOCK_EX)
             if cls.load(folder) is None:
                 draft.replace(folder / "ledger.key")
@@ -110,7 +111,7 @@ class LedgerKey:
 
     @property
     def account(self) -> str:
-        """A name for whoever has this key, which nobody else can tell beforehand."""
+        """A name for the holder of this key, which nobody else can predict."""
         return self.compute_mac("account")[:16]
 
     def compute_mac(self, text: str) -> str:
@@ -151,7 +152,7 @@ def is_valid_signature(text: str, signature: str, public: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The newest row, as it was after some commit, and how many checkpoints there were."""
+    """The newest row after some commit, and how many checkpoints there were."""
 
     seq: int
     hash: str
@@ -159,13 +160,13 @@ class Anchor:
     checkpoints: int
 
     def format_line(self, key: LedgerKey) -> bytes:
-        # Every part is a number or hex, so the canonical text can be put down as it is.
+        # Every part is a number or hex, so the canonical text can be written directly.
         text = f'{{"at":{self.at},"checkpoints":{self.checkpoints},"hash":"{self.hash}","seq":{self.seq}}}'
         return f'{text[:-1]},"mac":"{key.compute_mac(text)}"}}'.encode().ljust(SLOT - 1) + b"\n"
 
     @classmethod
     def parse_line(cls, line: bytes, key: LedgerKey) -> "Anchor | None":
-        """None where the line is not what somebody with this key wrote."""
+        """None if the line was not written with this key."""
         try:
             fields = json.loads(line)
             mac = fields.pop("mac")
@@ -201,6 +202,6 @@ class Checkpoint:
     signature: str = ""
 
     def format_statement(self, previous: "Checkpoint | None") -> str:
-        """What is signed: this head, and through the earlier signature every head before it."""
+        """The text that is signed: this head and, through the previous signature, every head before it."""
         before = previous.signature if previous else ""
         return _encode({"at": self.at, "before": before, "hash": self.hash, "number": self.number, "seq": self.seq})

@@ -1,9 +1,9 @@
-"""What room on the disk is taken before it is needed? The engine's log, so that no commit waits for its file to grow,
-and a reserve for the day when there is no more.
+"""Which disk space is claimed before it is needed? The engine's log, so that no commit waits for the file to grow, and
+a reserve for when the disk is full.
 
-A commit that makes the log longer has to put the new length on the disk too, which costs nearly as much again as the
-row itself. The engine reads its log up to the first frame that was never written, so zeros behind the last one say
-nothing to it; and it starts over from the front at this length in any case.
+A commit that makes the log longer must also write the new length to disk, which costs nearly as much again as the row
+itself. The engine reads its log up to the first frame that was never written, so zeros after the last one mean nothing
+to it; and at this length it starts over from the front in any case.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from pathlib import Path
 FRAME = 4096 + 24
 FULL_LENGTH = 32 + 1000 * FRAME
 STEP = 128 * FRAME
-"""What is written at once: little enough that a call which comes meanwhile hardly notices."""
+"""Bytes per write: few enough that a call arriving meanwhile hardly notices."""
 RESERVE_BYTES = 1 << 20
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 FULL = "the disk of `{}` is full: no call runs until there is space again."
 
 
 def lengthen_log(database: Path) -> bool:
-    """One step, for whoever holds the engine's write lock; False where there is no more to do."""
+    """Lengthen by one step, while holding the engine's write lock; False if there is nothing more to do."""
     try:
         log = os.open(f"{database}-wal", os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -31,7 +31,7 @@ def lengthen_log(database: Path) -> bool:
         missing = min(FULL_LENGTH - length, STEP)
         if length == 0 or missing <= 0:
             return False
-        # On a full disk less is written, or nothing: then commits grow the file as they would have anyway.
+        # On a full disk less is written, or nothing: commits then grow the file as they would have anyway.
         with contextlib.suppress(OSError):
             os.pwrite(log, bytes(missing), length)
             os.fdatasync(log)
@@ -42,12 +42,12 @@ def lengthen_log(database: Path) -> bool:
 
 
 def is_disk_full(state: Path) -> bool:
-    """Is the disk too full to put another call on record? Tried with a file that has no name and is gone at once."""
+    """Is the disk too full to record another call? Tested with an unnamed file that is gone at once."""
     needed = FRAME if (state / "state.reserve").exists() else RESERVE_BYTES
     try:
         file = os.open(state, os.O_WRONLY | os.O_CLOEXEC | os.O_TMPFILE, 0o600)
     except (OSError, AttributeError) as wrong:
-        # Not every system has such files; what it says of itself is the next best.
+        # Not every system has such files; the reported free space is the next best.
         return getattr(wrong, "errno", None) in NO_ROOM or _get_free_bytes(state) < needed
     try:
         return os.write(file, bytes(needed)) < needed
@@ -66,13 +66,13 @@ def _get_free_bytes(folder: Path) -> int:
 
 
 class DiskReserve:
-    """A file that is only there to be given up: with it gone, a full disk still takes what has already happened."""
+    """A file that exists only to be given up: without it, a full disk can still take what has already happened."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def keep(self) -> bool:
-        """False where there is no room for it."""
+        """Create the file if missing; False if there is no room."""
         if self._path.exists():
             return True
         file = None
@@ -90,7 +90,7 @@ class DiskReserve:
         return kept
 
     def spend(self) -> bool:
-        """False where there was none."""
+        """Delete the file; False if there was none."""
         try:
             self._path.unlink()
         except OSError:

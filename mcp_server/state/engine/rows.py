@@ -1,6 +1,6 @@
-"""What is remembered? The values that go into the store and come out of it.
+"""What is stored? The values that go into the store and come out of it.
 
-A row of the ledger never holds arguments or results: their digest and their sizes, no more.
+A ledger row never contains arguments or results, only their digests and sizes.
 """
 
 import time
@@ -15,7 +15,7 @@ from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold, Session
 
 LET_GO = "let go"
-"""The kind of note that stands for others, which are kept no longer."""
+"""The kind of note that stands for others, since deleted."""
 
 
 class Clock(Protocol):
@@ -35,46 +35,46 @@ class RowKind(StrEnum):
     REFUSAL = "refusal"
     QUESTION = "question"
     ANSWER = "answer"
-    """What the person, or the client in their name, said to a question."""
+    """The answer of the person, or of the client in their name, to a question."""
     REDEEMED = "redeemed"
-    """A yes was used up, by the call whose intent it names."""
+    """An approval was used up by the call whose intent it names."""
     DELIVERY = "delivery"
-    """A run was completed. Nothing that follows takes it back."""
+    """A run was completed. Nothing that follows reverts it."""
     REPORT = "report"
-    """A delivered run was looked over."""
+    """A delivered run was reviewed."""
     TRANSITION = "transition"
     HEALTH = "health"
-    """menugate examined itself and was not in order."""
+    """menugate's self-check found a problem."""
     RECORD = "record"
-    """A document that a pack remembers was written anew."""
+    """A pack's document was written."""
     SUMMARY = "summary"
-    """What a run came to so far was put together, for whoever goes on with it."""
+    """A summary of a run so far was made, for whoever continues it."""
     TRUST = "trust"
-    """The person trusts the folder's own files, or does so no more."""
+    """The person trusts the folder's own files, or no longer does."""
     ATTEMPT = "attempt"
-    """A program that a server had started wanted to speak for the person, and was refused."""
+    """A program started by a server tried to speak for the person, and was refused."""
     RULES = "rules"
-    """A running server took over what the person wrote, or goes on under what was valid before."""
+    """A running server adopted what the person wrote, or continues with what was valid before."""
     SEGMENT = "segment"
     """This ledger begins beside, or after, one that another key sealed."""
     ADOPTION = "adoption"
     """The person chose a posture after that."""
     ALARM = "alarm"
-    """At a start the ledger did not fit its anchor: somebody else's hand, or a damaged disk."""
+    """At a start the ledger did not match its anchor: tampering, or a damaged disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a call came from, as far as it is known."""
+    """Where a call came from, as far as is known."""
 
     conversation: str = ""
     client: str = ""
     transport: str = ""
     surface: Surface = Surface.HEADLESS
     passing: bool = False
-    """No session holds this call together with the next one."""
+    """No session connects this call with the next one."""
     within: int | None = None
-    """The row of the call that makes this one on the way to its answer."""
+    """The row of the call that makes this one while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Judged:
     arguments_sha256: str = ""
     arguments_bytes: int = 0
     carrier: str | None = None
-    """What carried the call here, where it did not come by its own name."""
+    """The tool that carried the call here, if it was not called by its own name."""
 
     def to_fields(self) -> dict[str, Any]:
         session, posture, decision, origin = self.session, self.posture, self.decision, self.origin
@@ -159,7 +159,7 @@ class QuestionRow(Judged):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """How a call ended. Session, run and tool stand here again, so that a filter finds both rows of a call."""
+    """How a call ended. Session, run and tool are repeated, so that a filter finds both rows of a call."""
 
     intent: int
     ending: str
@@ -172,9 +172,9 @@ class OutcomeRow:
     tool: str = ""
     run: str = ""
     notes: tuple[tuple[str, str], ...] = ()
-    """What is worth remembering of the call, kind and text: kept beside the ledger and not in it."""
+    """What is worth remembering of the call, as kind and text: kept beside the ledger, not in it."""
     tested: str = ""
-    """`passed` or `failed`, where the call ran tests."""
+    """`passed` or `failed`, if the call ran tests."""
 
     def to_fields(self) -> dict[str, Any]:
         return {
@@ -193,21 +193,21 @@ class OutcomeRow:
 
 @dataclass(frozen=True, slots=True)
 class PostureMoved:
-    """The posture changed since the decision was made: nothing was written, decide again."""
+    """The posture changed since the decision: nothing was written, decide again."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalLapsed:
-    """The yes that a call stands on does not count: nothing was written, nothing runs."""
+    """The approval that a call relies on does not count: nothing was written, nothing runs."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunPaused:
-    """The run was paused since the decision was made: nothing was written, decide again."""
+    """The run was paused since the decision: nothing was written, decide again."""
 
     hold: Hold
 
@@ -218,27 +218,27 @@ Begun: TypeAlias = int | PostureMoved | ApprovalLapsed | RunPaused
 
 @dataclass(frozen=True, slots=True)
 class VersionMoved:
-    """Somebody else was first: nothing was written, this is how it stands now."""
+    """Someone else was first: nothing was written; this is the current version."""
 
     current: Session | PostureChoice | None
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """In what condition the state was found when it was opened."""
+    """The state's condition when it was opened."""
 
     fresh: bool = False
     lost: str = ""
     """Where the damaged file was put, or what is known of one that is gone. Until the person chooses a posture again,
-    the most restricted one holds."""
+    the most restricted one applies."""
     alarms: tuple[str, ...] = ()
     unfinished: int = 0
-    """Calls of a process that ended without saying how they went."""
+    """Calls of a process that ended without recording an outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the ledger, as it stands there."""
+    """One row of the ledger, as stored."""
 
     seq: int
     hash: str
@@ -257,7 +257,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class LedgerFilter:
-    """Which rows of the ledger? Every condition given has to hold; `tail` keeps the last so many of what is left."""
+    """Which rows of the ledger? All given conditions must hold; `tail` keeps only the last of what matches."""
 
     session: str | None = None
     tool: str | None = None
@@ -279,7 +279,7 @@ class LedgerFilter:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What was left for the person."""
+    """A message left for the person."""
 
     id: str
     at: int
@@ -294,7 +294,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session with what only the store knows about it."""
+    """A session, with what only the store knows about it."""
 
     session: Session
     handle_digest: str | None

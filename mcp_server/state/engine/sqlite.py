@@ -1,8 +1,8 @@
-"""How is one SQLite file opened, locked, written and closed? Whatever only SQLite needs stands here, and nowhere else.
+"""How is one SQLite file opened, locked, written and closed? Everything specific to SQLite is here, and nowhere else.
 
 Every write transaction, and the close, runs under an advisory lock of our own: SQLite before 3.51.3 can corrupt a WAL
 file that two processes write and checkpoint at the same moment, and its own lock is unfair by hundreds of milliseconds.
-Never open the database file by other means than SQLite: closing such a handle drops the locks of the whole process.
+Open the database file only through SQLite: closing any other handle to it drops the locks of the whole process.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from mcp_server.state.engine.transaction import LOCK_SECONDS
 COURTESY_SECONDS = 0.05
 CACHE_KIB = 256
 CHECKED_BYTES = 16 << 20
-# WAL needs memory shared between its processes, which these do not have between machines.
+# WAL needs memory shared between its processes, which these file systems do not offer between machines.
 NETWORK = (
     *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "glusterfs"),
     *("fuse.glusterfs", "fuse.sshfs", "fuse.rclone", "fuse.s3fs"),
@@ -45,7 +45,7 @@ def path_from_url(url: str) -> Path:
 
 
 def find_network_share(path: Path, mounts: str | None = None) -> str | None:
-    """The type of the network file system the path lies on; None where it is local or cannot be known."""
+    """The type of the network file system the path lies on; None if it is local or unknown."""
     try:
         lines = (Path("/proc/self/mountinfo").read_text("utf-8", "replace") if mounts is None else mounts).splitlines()
     except OSError:
@@ -63,10 +63,11 @@ def find_network_share(path: Path, mounts: str | None = None) -> str | None:
 
 
 class DatabaseLock:
-    """One writer at a time, over all processes. Polled, so that a stopped holder costs a deadline and no hang.
+    """One writer at a time, across all processes. Polled, so that a stopped holder costs a deadline, not a hang.
 
-    Who polls would starve beside a busy neighbour, so whoever wants the lock first takes the turn: the neighbour then
-    has to wait behind. The turn is a courtesy and not a promise: a process stopped while it has it delays, no more.
+    A polling process would starve beside a busy one, so every caller first takes the turn, behind which the busy
+    process then has to wait. The turn is a courtesy, not a guarantee: a process stopped while holding it causes a
+    delay, nothing worse.
     """
 
     def __init__(self, path: Path) -> None:
@@ -123,7 +124,7 @@ class Database:
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path = path
         if not readonly and not path.exists():
-            # Ours alone from its first moment; SQLite gives the files beside it the same mode.
+            # Private from the first moment; SQLite gives the files beside it the same mode.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         address = f"file:{quote(str(path))}?mode={'ro' if readonly else 'rw'}"
@@ -133,7 +134,7 @@ class Database:
         self._identity = (status.st_dev, status.st_ino)
 
     def make_durable(self) -> None:
-        """What was acknowledged survives the process and the power cut."""
+        """Make what was acknowledged survive a killed process and a power cut."""
         (mode,) = self.cursor.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise make_refusal(
@@ -142,7 +143,8 @@ class Database:
                 "Put the state on a local disk.",
             )
         self.cursor.execute("PRAGMA synchronous = FULL")
-        # Rows are appended and hardly ever read again; the usual two megabytes would hold what nobody asks for.
+        # Rows are appended and hardly ever read again; the usual two megabytes of cache would hold what nobody asks
+        # for.
         self.cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
     def begin(self) -> None:
@@ -167,7 +169,7 @@ class Database:
         return frozenset(name for (name,) in self.cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
     def format_field_expression(self, name: str, body: str = "body") -> str:
-        """The expression for one field of a row's text; nothing where the text was tampered with beyond reading."""
+        """The expression for one field of a row's text; null if tampering made the text unreadable."""
         return f"CASE WHEN json_valid({body}) THEN json_extract({body}, '$.{name}') END"
 
     def find_damage(self, thorough: bool = False) -> str | None:
@@ -188,11 +190,11 @@ class Database:
         return None
 
     def data_version(self) -> int:
-        """Moves when another connection commits."""
+        """Changes when another connection commits."""
         return self.cursor.execute("PRAGMA data_version").fetchone()[0]
 
     def is_intact(self) -> bool:
-        """Is the open file still the one at its path? Somebody may have taken it away."""
+        """Is the open file still the one at its path? It may have been deleted or replaced."""
         try:
             status = self.path.stat()
         except OSError:
@@ -200,14 +202,14 @@ class Database:
         return (status.st_dev, status.st_ino) == self._identity
 
     def close(self) -> None:
-        # Whoever was interrupted in the middle of a statement finds the connection closed already.
+        # After an interruption in the middle of a statement, the connection is already closed.
         with contextlib.suppress(sqlite3.ProgrammingError):
             self.cursor.close()
         self.connection.close()
 
 
 def find_file_damage(path: Path) -> str | None:
-    """What is wrong with a file that is only looked at; None where nothing is, or where it cannot be looked at."""
+    """What is wrong with a file that is only read; None if nothing is, or if it cannot be read."""
     try:
         link = Database(path, readonly=True)
     except (OSError, sqlite3.Error):
@@ -226,7 +228,7 @@ def is_damage_error(error: BaseException) -> bool:
 
 
 def refusal_from_error(error: BaseException, path: Path) -> Refusal | None:
-    """What an error of the engine means to the caller; None where it is a mistake of ours."""
+    """Translate an engine error for the caller; None if it is a bug of ours."""
     if isinstance(error, Refusal):
         return error
     name: str = getattr(error, "sqlite_errorname", "")
@@ -266,7 +268,7 @@ def _get_free_bytes(path: Path) -> int:
 
 
 def set_aside(path: Path, stamp: str) -> str:
-    """Move a file away with what SQLite keeps beside it, losing nothing; its new name."""
+    """Move a file and SQLite's files beside it away, losing nothing; return its new name."""
     name = f"{path.name}.corrupt-{stamp}"
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):

@@ -1,8 +1,8 @@
-"""What is one batch? What was asked of the writer, gathered, and the one transaction in which it is done.
+"""What is one batch? The writer's queued requests, and the single transaction that carries them out.
 
-What is done to the state is one function over one open transaction, in the file of its subject, and runs in the
-writer's thread. It returns what the caller gets, and writes nothing when the answer is `PostureMoved` or
-`VersionMoved`. The SQL is plain enough for every engine.
+Each action on the state is one function over one open transaction, in the file of its subject, and runs in the writer's
+thread. It returns what the caller gets, and writes nothing if the answer is `PostureMoved` or `VersionMoved`. The SQL
+is plain enough for every engine.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ LOCK_SECONDS = 5.0
 MOST_PENDING = 20_000
 MOST_COUNTED = 1 << 62
 LOST_EPOCH = 1 << 40
-"""Where a posture was lost and none was chosen since. No file comes to it by counting, so that whoever still holds what
-was chosen before decides anew."""
+"""The epoch after a posture was lost, until one is chosen. No file reaches it by counting, so a process that still
+holds the earlier choice must decide again."""
 EPOCH = f"""SELECT coalesce(
     (SELECT epoch FROM posture WHERE principal = ?),
     (SELECT CASE WHEN lost = '' THEN 0 ELSE {LOST_EPOCH} END FROM workspace))"""  # noqa: S608  # our own number
 
 
 class View:
-    """The state as it can be read now. `key` is None where nothing sealed can be checked."""
+    """The state as it can be read now. `key` is None if nothing sealed can be checked."""
 
     def __init__(self, link: "Database", key: LedgerKey | None) -> None:
         self.link = link
@@ -57,7 +57,7 @@ class View:
         return [dict(zip(names, row, strict=True)) for row in found]
 
     def fetch_each(self, sql: str, **values: Any) -> Iterator[Any]:
-        """Row by row, for who looks at many and keeps none."""
+        """Yield row by row, for callers that read many and keep none."""
         return self.link.connection.execute(sql, values)
 
     def fetch_one(self, sql: str, **values: Any) -> dict[str, Any] | None:
@@ -72,7 +72,7 @@ class LedgerHead:
     hash: str
     checkpoint: Checkpoint | None
     version: int = -1
-    """What the file's version was then; another one means that somebody else wrote since."""
+    """The file's version at that time; a different one means that another process has written since."""
 
 
 def read_ledger_head(link: "Database") -> LedgerHead:
@@ -85,8 +85,8 @@ def read_ledger_head(link: "Database") -> LedgerHead:
 
 
 class Transaction(View):
-    """One batch on its way into the file. Rows of the ledger are gathered here and written together: at the end, or
-    before somebody reads, because what a batch has put on record is on record for who comes later in the same one."""
+    """One batch on its way into the file. Ledger rows are gathered and written together: at the end, or before a read,
+    because a later request in the same batch must see the rows of an earlier one."""
 
     def __init__(
         self, link: "Database", key: LedgerKey, clock: Clock, process: str, tip: "LedgerHead | None" = None
@@ -102,7 +102,7 @@ class Transaction(View):
         self.rows: list[tuple[int, str, str]] = []
         self._epochs: dict[str, int] = {}
         self.unsettled: frozenset[str] | None = None
-        """The people for whom a change of posture is still to come; None until somebody asks."""
+        """Principals with pending posture changes; None until first asked."""
 
     def append(self, kind: RowKind, fields: Mapping[str, Any]) -> int:
         seq = self.seq + 1
@@ -144,7 +144,7 @@ class Transaction(View):
 
 
 def to_whole_number(value: object) -> int:
-    """A number out of the file; none that could not be counted on from."""
+    """Return a number from the file, or 0 if counting could not continue from it."""
     return value if isinstance(value, int) and 0 <= value < MOST_COUNTED else 0
 
 
@@ -161,9 +161,9 @@ class StateWorkspace:
     process: str
     condition: Condition
     full: bool = False
-    """The disk is: nothing new is taken on until the reserve could be put back."""
+    """True if the disk is full: no new calls until the reserve could be restored."""
     tip: LedgerHead | None = None
-    """As this process left it, which saves looking for it as long as nobody else wrote."""
+    """As this process left it; saves reading it again while no other process writes."""
 
     def begin(self) -> Transaction:
         self.link.begin()
@@ -177,19 +177,19 @@ class StateWorkspace:
         self.tip = LedgerHead(tx.seq, tx.hash, tx.checkpoint, self.link.data_version())
 
     def put_anchor(self, tx: Transaction) -> None:
-        """Name the newest row beside the file. After the commit, and under the same lock."""
+        """Write the newest row's anchor beside the file, after the commit and under the same lock."""
         checkpoints = tx.checkpoint.number if tx.checkpoint else 0
         self.anchor.write(Anchor(tx.seq, tx.hash, self.clock.now_ns(), checkpoints), self.key)
 
     def refuse_when_full(self) -> None:
-        """The room for the reserve is the sign that there is some again."""
+        """Room to restore the reserve is the sign that there is space again."""
         self.full = self.full and not self.reserve.keep()
         if self.full:
             raise self.link.make_full_refusal()
 
     def close(self) -> None:
-        """The last one to close writes the log back into the file, which is a write like any other."""
-        # Whoever holds the lock has the file open too: then this close is not the last, and writes nothing.
+        """The last connection to close writes the log back into the file, which is a write like any other."""
+        # If another process holds the lock it has the file open too: this close is not the last, and writes nothing.
         with contextlib.suppress(Refusal):
             self.lock.acquire(CLOSING_SECONDS)
         self.link.close()
@@ -199,13 +199,13 @@ class StateWorkspace:
 
 @dataclass(slots=True, eq=False)
 class StoreJob:
-    """One thing asked of the writer."""
+    """One request to the writer."""
 
     work: Callable[[Any], Any]
     writes: bool = True
     future: "asyncio.Future[Any] | None" = None
     answered: Callable[[], None] | None = None
-    """Called in the writer's thread, for who does not wait in the loop."""
+    """Called in the writer's thread, for callers that do not wait in the loop."""
     value: Any = None
     error: BaseException | None = None
 
@@ -216,14 +216,14 @@ class StoreReply:
 
     wishes: list[StoreJob] = field(default_factory=list[StoreJob])
     changed: bool = False
-    """Posture or sessions changed, here or elsewhere."""
+    """True if posture or sessions changed, here or elsewhere."""
     foreign: bool = False
-    """Another process changed them: what is remembered in memory may be old."""
+    """True if another process changed them: what is cached in memory may be stale."""
     ended: bool = False
 
 
 class Inbox:
-    """What was asked and not yet taken up, from the loop and from any thread."""
+    """Requests not yet taken up, from the loop and from any thread."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[StoreJob | None] = queue.SimpleQueue()
@@ -233,7 +233,7 @@ class Inbox:
         self._queue.put(wish)
 
     def end(self) -> None:
-        """The last thing that will be asked."""
+        """No request follows this one."""
         self._queue.put(None)
 
     def defer(self, wish: StoreJob) -> None:
@@ -244,7 +244,7 @@ class Inbox:
         self._pending.extendleft(reversed(wishes))
 
     def gather(self) -> tuple[list[StoreJob], bool]:
-        """All there is, or what comes within a tick; and whether it was the last."""
+        """Wait up to a tick, then take what is queued, up to one batch; also return whether it was the last."""
         batch: list[StoreJob] = []
         try:
             wish = self._queue.get(timeout=TICK_SECONDS)
@@ -258,7 +258,7 @@ class Inbox:
         return batch, True
 
     def drain(self, writes_only: bool = False) -> list[StoreJob]:
-        """Everything that waits, at once. What is not wanted stays, in its order, the end included."""
+        """Take everything queued, without waiting. What is not wanted stays, in order, including the end mark."""
         taken: list[StoreJob] = []
         left: list[StoreJob | None] = []
         with contextlib.suppress(queue.Empty):

@@ -1,11 +1,11 @@
-"""What may this process reach? This file is a program: it shuts itself in with Landlock and becomes another one.
+"""What may this process reach? This file is a program: it confines itself with Landlock, then becomes another program.
 
     python -I -S -B landlock_exec.py PLAN PROGRAM ARGUMENTS...
 
-PLAN is the number of an open file with what `landlock.py` wrote. Everything on the disk that it does not open is denied
-before PROGRAM starts, and so is every process outside. Ends with UNABLE where that cannot be done.
+PLAN is the number of an open file, written by `landlock.py`. Everything on the disk that it does not open is denied
+before PROGRAM starts, and so is every process outside. If that cannot be done, this ends with UNABLE.
 
-Nothing of the house is imported here, and of Python only what is there at once: this starts with every command.
+Import nothing of menugate here, and of Python only what is loaded anyway: this starts with every command.
 """
 
 import ctypes
@@ -15,12 +15,12 @@ import resource
 import stat
 import sys
 
-TYPE_CHECKING = False  # the way to name a type without loading what it is named in
+TYPE_CHECKING = False  # names a type without loading its module
 if TYPE_CHECKING:
     import signal
     from typing import Any
 else:
-    import _signal as signal  # without names for the numbers, which take long to load
+    import _signal as signal  # without the enums, which take long to load
 
 UNABLE = 97
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
@@ -36,8 +36,8 @@ BIND_AND_CONNECT = 3
 SOCKETS, SIGNALS = 1, 2
 LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
 KEPT_RIGHTS = (0, 1, 2, 3)
-"""What root keeps: to own, read and write the files that are open to it at all. Not to keep a file's right to be run as
-its owner while it is written."""
+"""What root keeps: the right to own, read and write files that are open to it at all. Root does not keep CAP_FSETID,
+which would let a setuid bit survive a write."""
 LAST_RIGHT = 63
 KILL = 9
 RIGHTS = {
@@ -50,7 +50,7 @@ RIGHTS = {
 
 
 LIBRARY = ctypes.CDLL(None, use_errno=True)
-"""Found once: there is a rule for every folder."""
+"""Loaded once: every folder adds a rule."""
 
 
 class Ruleset(ctypes.Structure):
@@ -84,7 +84,7 @@ def read_landlock_version() -> int:
 
 
 class LandlockRules:
-    """What is handled is denied, but for the rules that are added."""
+    """Denies everything it handles, except for the rules added."""
 
     def __init__(self, files: int = NEWEST, net: int = BIND_AND_CONNECT, scoped: int = SOCKETS | SIGNALS) -> None:
         found = read_landlock_version()
@@ -111,7 +111,7 @@ class LandlockRules:
 
 
 def open_below(path: str) -> int:
-    """The path below here, open, without following a link at any step."""
+    """Open the path below the current folder without following a link at any step."""
     folder = os.open(".", LOOK)
     for name in path.split("/"):
         inner = os.open(name, LOOK, dir_fd=folder)
@@ -121,12 +121,12 @@ def open_below(path: str) -> int:
 
 
 def raise_walls(plan: "dict[str, Any]", program: str) -> None:
-    # In a network of its own there is nobody to be kept from.
+    # In a network namespace of its own there is nobody to protect.
     walls = LandlockRules(net=0 if "connected" in plan else BIND_AND_CONNECT)
     for path in plan.get("below", ()):
         try:
             file = open_below(path)
-        except OSError:  # gone or swapped since it was listed: it will not be readable either
+        except OSError:  # gone or swapped since it was listed: not readable later either
             continue
         walls.open_up(file, RIGHTS["read"])
         os.close(file)
@@ -151,7 +151,7 @@ def apply_limits(bounds: dict[int, int]) -> None:
 
 
 def give_up_rights() -> None:
-    """Root in a child is somebody whose files are root's, and nothing beyond that."""
+    """Leave root in a child with its own files and nothing beyond."""
     for right in range(LAST_RIGHT):
         if right not in KEPT_RIGHTS:
             try:
@@ -166,7 +166,7 @@ def filter_calls(program: bytes) -> None:
 
 
 def is_confined(outside: str) -> bool:
-    """The walls are seen to stand: something outside that could be read cannot be read any more."""
+    """Check that the sandbox works: something outside that was readable is not readable any more."""
     try:
         os.close(os.open(outside, os.O_RDONLY))
     except PermissionError:
@@ -177,7 +177,7 @@ def is_confined(outside: str) -> bool:
 
 
 def open_proxy_lane(plan: "dict[str, Any]") -> None:
-    """Where no network of its own can be made it gets none at all, which it then has to do without."""
+    """Open the way to the proxy. If no network namespace can be made, the child gets no network and must do without."""
     if "lane" not in plan:
         return
     import proxy_lane
@@ -191,15 +191,15 @@ def open_proxy_lane(plan: "dict[str, Any]") -> None:
 
 
 def restore_signals() -> None:
-    """A program that is not told otherwise ends where nobody reads what it prints, and where somebody interrupts it.
-    Python ignores the first, whoever is started in the background the second, and what is ignored is inherited."""
+    """A program normally ends when nobody reads its output, and when interrupted. Python ignores SIGPIPE, background
+    jobs ignore SIGINT, and ignored signals are inherited."""
     for number in range(1, signal.NSIG):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
 
 def become(plan: "dict[str, Any]", words: list[str]) -> None:
-    """Ends only where it cannot be done, with the reason."""
+    """Become the command. Returns only by an exception that says why it failed."""
     if "start" in plan:
         os.fchdir(plan["start"])
     elif "folder" in plan:
@@ -222,8 +222,8 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
 
 
 def main(number: str, *words: str) -> None:
-    with open(int(number), "rb") as file:  # noqa: PTH123  # a number
-        plan: dict[str, Any] = marshal.load(file)  # noqa: S302  # written by who started us
+    with open(int(number), "rb") as file:  # noqa: PTH123  # a descriptor, not a path
+        plan: dict[str, Any] = marshal.load(file)  # noqa: S302  # written by our parent
     try:
         become(plan, list(words))
     except OSError as error:

@@ -1,10 +1,10 @@
-"""How does who is shut in reach the one door out? By a listening socket in a network with nobody else in it.
+"""How does a sandboxed program reach the proxy? By a listening socket in a network with nobody else in it.
 
     python -I -S proxy_lane.py SOCKET PORT PROGRAM ARGUMENTS...
 
-This file is a program too: it listens at PORT of its own loopback, hands the listening socket through SOCKET to whoever
-started it, and becomes PROGRAM. Who connects there is then answered outside, and has no other way to anybody. Like
-`landlock_exec`, it starts with commands and takes of Python only what is there at once.
+This file is a program too: it listens at PORT of its own loopback, hands the listening socket through SOCKET to its
+parent, and becomes PROGRAM. Connections there are answered outside the sandbox; there is no other way out. Like
+`landlock_exec`, it starts with commands and imports only what Python has loaded anyway.
 """
 
 import _socket
@@ -25,7 +25,7 @@ WAITING = 128
 
 
 def lay(hand: int, port: int, alone: bool) -> None:
-    """`alone`: there is no network of its own yet."""
+    """`alone`: there is no network namespace yet."""
     to_starter = _socket.socket(fileno=hand)
     try:
         if alone:
@@ -42,7 +42,7 @@ def lay(hand: int, port: int, alone: bool) -> None:
 
 
 def enter_network() -> None:
-    """A network of its own, which root makes as it is and others by being somebody in a world of their own as well."""
+    """Enter a new network namespace. Root can do so directly, others only together with a new user namespace."""
     import ctypes
 
     unshare = ctypes.CDLL(None, use_errno=True).unshare
@@ -68,8 +68,8 @@ def raise_loopback() -> None:
 
 
 def restore_signals() -> None:
-    """As in `landlock_exec`, of which nothing is there where this program runs: Python ignores SIGPIPE and SIGXFSZ, and
-    a command that inherits that goes on printing though nobody reads it."""
+    """As in `landlock_exec`, which is not available where this program runs: Python ignores SIGPIPE and SIGXFSZ, and a
+    command that inherits this goes on printing though nobody reads it."""
     for number in range(1, signal.NSIG):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -1,11 +1,11 @@
-"""Who ends with a command? This file is a program: it starts one and stays beside it, to end all that it started.
+"""Which processes end with a command? This file is a program: it starts a command and later ends everything it started.
 
     python -I -S subreaper.py SOCKET
 
-It is started before there is a command, and is told through SOCKET which one: by the files it will use, and a plan as
-`landlock_exec` reads it. When the command has ended, or the other end of a pipe is closed because somebody wants that
-or is gone, everything the command started is ended too, also what made a session of its own. Like `landlock_exec`, this
-takes of Python only what is there at once.
+It starts before there is a command, and receives one through SOCKET: the files to use, and a plan as `landlock_exec`
+reads it. When the command ends, or the other end of a pipe is closed (on request, or because the server is gone), it
+ends everything the command started, including processes in sessions of their own. Like `landlock_exec`, it imports only
+what Python has loaded anyway.
 """
 
 import _socket
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_server.guards.processes.programs import landlock_exec
 else:
-    # By nobody's search path, and last of all.
+    # Appended, so that nothing on a search path is shadowed.
     sys.path.append(os.path.dirname(__file__))  # noqa: PTH120
     import landlock_exec
 
@@ -35,13 +35,13 @@ LEAST, MOST = 0.0005, 0.05
 
 
 class Keeper:
-    """Beside the command until it has ended, and then the end of everything it left behind."""
+    """Stays beside the command until it ends, then ends everything it left behind."""
 
     def __init__(self, plan: "dict[str, Any]") -> None:
         self.plan = plan
         self.status, self.control, self.starter, self.terminal = plan["keep"]
         self.fenced = False
-        """The kernel lets us signal nobody but what we start. Only then may everybody be meant."""
+        """True if the kernel lets us signal only what we started. Only then may a signal go to every process."""
         for one in (self.status, self.control):
             os.set_inheritable(one, False)
 
@@ -56,7 +56,7 @@ class Keeper:
             self.fenced = self.is_fenced()
 
     def is_fenced(self) -> bool:
-        """We could signal who started us, and now we cannot though it is still there."""
+        """Could we signal our parent before, and not any more although it still lives?"""
         try:
             os.kill(self.starter, 0)
         except PermissionError:
@@ -85,11 +85,11 @@ class Keeper:
     def report(self, text: str) -> None:
         try:
             os.write(self.status, text.encode(errors="replace") + b"\n")
-        except OSError:  # nobody wants to know any more
+        except OSError:  # the server no longer listens
             return
 
     def watch(self, child: int) -> None:
-        """Until the command has ended, or somebody wants it to."""
+        """Wait until the command ends or the control pipe closes."""
         try:
             ended, pause = os.pidfd_open(child), None
         except (AttributeError, OSError):
@@ -105,7 +105,7 @@ class Keeper:
                 return
 
     def end_all(self, child: int) -> None:
-        """Until there is nothing left to wait for. Where everybody is meant, no fork is quick enough to be missed."""
+        """Repeat until no child is left. With a signal to every process, no fork is quick enough to escape."""
         pause = LEAST
         while True:
             if self.fenced:
@@ -125,12 +125,12 @@ class Keeper:
 def send_signal(way: "Callable[[int, int], None]", whom: int, what: int) -> None:
     try:
         way(whom, what)
-    except OSError:  # nobody there
+    except OSError:  # already gone
         return
 
 
 def kill_below(pid: int) -> None:
-    """Stopped first, so that none has a child between the look and the blow."""
+    """Stop each process first, so that it cannot fork before it is killed."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123  # pathlib takes long to load
             found = [int(one) for one in listed.read().split()]
@@ -143,17 +143,17 @@ def kill_below(pid: int) -> None:
 
 
 def join_control_group(door: str) -> None:
-    """Into the control group that counts what we start."""
+    """Join the control group that counts what we start."""
     try:
         with open(door, "w") as file:  # noqa: PTH123  # pathlib takes long to load
             file.write("0")
-    except OSError:  # somebody counts as well
+    except OSError:  # the server counts as well
         return
 
 
 def receive_plan(hand: int) -> "dict[str, Any] | None":
-    """What to do, once somebody says so; none where nobody will any more. The first files told are our own streams,
-    the next is the plan; the rest are lent, and the plan knows them by the numbers they had where they came from."""
+    """Wait for the plan; None if it will never come. The first files received are our own streams, then the plan; the
+    rest are lent, and the plan names them by their numbers in the process they came from."""
     asking = _socket.socket(fileno=hand)
     _, found, _, _ = asking.recvmsg(1, _socket.CMSG_SPACE(MOST_FILES * 4))
     asking.close()
@@ -167,7 +167,7 @@ def receive_plan(hand: int) -> "dict[str, Any] | None":
     for file in files[STREAMS:]:
         os.set_inheritable(file, False)
     with open(files[STREAMS], "rb") as file:  # noqa: PTH123
-        plan = marshal.load(file)  # noqa: S302  # written by who started us
+        plan = marshal.load(file)  # noqa: S302  # written by our parent
     ours = dict(zip(plan["files"], files[STREAMS + 1 :], strict=True))
     status, control, *rest = plan["keep"]
     plan["keep"] = (ours[status], ours[control], *rest)
@@ -193,4 +193,4 @@ def main(hand: str) -> None:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    os._exit(0)  # nothing is left to be put in order, and somebody waits
+    os._exit(0)  # skip the interpreter's clean-up: the server is waiting
