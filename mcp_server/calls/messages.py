@@ -1,4 +1,4 @@
-"""How is the person reached? Through the client where it can ask, and always through the outbox."""
+"""How do we reach the person? Through the client if it can ask, and always through the outbox."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ MODEL_ASKS = "The model asks, and your answer goes to the model. menugate only p
 
 
 def mark_as_models_words(message: str) -> str:
-    """Otherwise a model could write what looks like a question of ours, and have an answer that is meant for us."""
+    """Mark the message as the model's. Otherwise a model could imitate one of our questions and collect an answer meant
+    for us."""
     return "\n".join([MODEL_ASKS, "", *(f"| {escape(line)}" for line in message.split("\n"))])
 
 
@@ -56,7 +57,7 @@ class PersonChannel:
         try:
             reply = await self.client.request(key, "elicitation/create", params)
         except Refusal as refused:
-            # A client that does not answer is not an answer; the message is kept either way.
+            # A client that does not answer has not answered; the message is kept either way.
             return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
         answer = content.get("answer")
