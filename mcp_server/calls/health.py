@@ -1,6 +1,6 @@
 """What happens if menugate finds itself out of order? The health gate switches the work mode to `repair`, or asks to.
 
-It never raises the profile. If it switches, a profile that could do much harm drops to `normal`.
+It never widens anything. A profile that could do much harm on a faulty server is lowered to `normal`.
 """
 
 from collections.abc import Sequence
