@@ -20,7 +20,7 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
 
 if TYPE_CHECKING:
-    # A type checker does not see that a cached property reads like a plain one.
+    # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
     made_once = property
 else:
     from functools import cached_property as made_once
