@@ -17,7 +17,7 @@ PASSED, FAILED = "passed", "failed"
 
 
 def find_test_outcome(tool: Tool, arguments: Arguments, ending: Ending | None) -> str:
-    """`passed` or `failed`; nothing where no tests ran, or nobody can tell how."""
+    """`passed` or `failed`; empty if no tests ran, or if their outcome is unknown."""
     if (
         tool.subject is None
         or tool.subject[1] is not RuleSubject.COMMAND
