@@ -1,6 +1,6 @@
-"""What stands when everything is built? The house, and how it is kept open.
+"""What is built, and how does it stay open? The application, and what it opens and closes.
 
-What is behind the entrance is loaded for the first call: that is most of what there is.
+Everything behind `LazyPipeline` is loaded on the first call: that is most of the code.
 """
 
 import asyncio
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
     from mcp_server.gate import Gate
 
 AFTER_FIRST_LIST = 0.3
-"""Seconds; hosts list at once, and what they call first waits for the state in any case."""
+"""Seconds. Hosts fetch the list at once, and their first call waits for the state in any case."""
 
 
 @dataclass
 class LazyPipeline:
-    """Where calls come in. What stands behind it is built for the first one: hosts start many servers, list what they
-    have, and never call most of them."""
+    """Where calls come in. The gate is built on the first one: hosts start many servers, fetch their lists, and never
+    call most of them."""
 
     build: Callable[[], "Gate"]
     sandbox: SandboxPolicy
     missing: Callable[[], None] = lambda: None
-    """Called when there is found to be none."""
+    """Called when there turns out to be no sandbox."""
     run: "Callable[[CallRequest], Awaitable[Ending]]" = field(init=False)
-    """Runs a call; the first one builds what stands behind."""
+    """Runs a call; the first one builds the gate."""
 
     def __post_init__(self) -> None:
         self.run = self._run_first
@@ -60,13 +60,14 @@ class LazyPipeline:
     @cached_property
     def gate(self) -> "Gate":
         built = self.build()
-        # Asked for when it comes to that: over a network the gate stands before anybody says who is to hear of it.
+        # Looked up only when it happens: over a network the gate is built before `missing` is set.
         built.shop.ladder.missing = lambda: self.missing()
         freeze_garbage_collector()
         return built
 
     def open(self) -> None:
-        """Now, and not for the first call: whoever serves a network has the time, and its clients have not."""
+        """Build the gate now, not on the first call: a network server has the time to wait, and its clients have
+        not."""
         _ = self.gate
 
     async def _run_first(self, asked: "CallRequest") -> Ending:
@@ -74,7 +75,7 @@ class LazyPipeline:
         return await self.run(asked)
 
     def get_sandbox_state(self) -> SandboxState:
-        """As long as nobody looked, a sandbox is hoped to hold."""
+        """Until somebody has tried it, the sandbox is assumed to work."""
         if self.is_built:
             return self.gate.shop.ladder.get_sandbox_state()
         return SandboxState.MISSING if self.sandbox is SandboxPolicy.OFF else SandboxState.THERE
@@ -93,7 +94,7 @@ class LazyPipeline:
 
 @dataclass
 class App:
-    """Everything, built and connected; `running()` opens what has to be open while it is used."""
+    """The whole application, built and connected; `open_for_use()` opens what must be open while it runs."""
 
     law: Configuration
     settings: Settings
@@ -109,9 +110,9 @@ class App:
     server: MenuServer
     health: HealthResponse
     token: str | None
-    """What a client has to show over HTTP; None where nobody is asked."""
+    """What a client must show over HTTP; None if no token is needed."""
     last_words: Callable[[], None] | None = None
-    """What telemetry hands over at the end, where it is on."""
+    """Flushes telemetry at the end, if it is on."""
 
     @property
     def pipeline(self) -> "Pipeline":
@@ -125,16 +126,16 @@ class App:
         self.store.on_change(changed.set)
         self.store.on_change(self.live_calls.check_for_orders)
         if self.settings.http is None:
-            # A host over stdio waits for its first list; the state's engine is loaded when it has got it.
+            # A host over stdio waits for its first list, so the state's engine is loaded after that.
             person = self.settings.person
             self.postures.assume(person, peek_posture_choice(self.settings.database, self.settings.secrets, person))
             loop.call_later(AFTER_FIRST_LIST, self.store.wake)
-            # The first call needs to know; by then it is known.
+            # The first call needs this; starting now makes it known by then.
             loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, find_linked_files))
         else:
             await self.store.wait_until_ready()
             self.entrance.open()
-        # Understood before anybody is told that it is.
+        # Install the handler before `stoppable` is published.
         self.renewal.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._end_after_signal())))
         works = (self._follow_changes(changed), self.keeping.sweep_until_stopped(), self.renewal.follow())
         tasks = [loop.create_task(work) for work in works]
@@ -147,7 +148,7 @@ class App:
                 task.cancel()
             await self.keeping.close()
             await self.entrance.close()
-            # After the last child: until then each can be told whose it is.
+            # After the last child: until then each can be traced to its server.
             self.renewal.close()
             self.notices.close()
             await self.live_calls.close()
@@ -156,16 +157,16 @@ class App:
                 await to_thread.run_sync(self.last_words)
 
     async def _end_after_signal(self) -> None:
-        """By a signal, because no order could be written."""
+        """End after a signal, because no order could be written."""
         if await self.live_calls.end_all():
             mark_obeyed(self.settings.state, os.getpid())
 
     async def _announce_changed_lists(self) -> None:
-        """Some lists are others now: other rules hold, or no sandbox does, which was hoped until it was tried."""
+        """Some lists have changed: other rules hold, or the sandbox that was assumed turned out not to work."""
         await self.notices.announce_outside_changes((), self.postures.get_known_principals())
 
     async def _follow_changes(self, changed: asyncio.Event) -> None:
-        """Something changed, maybe in another process: take it over, and tell whoever looks at it."""
+        """Something changed, maybe in another process: take it over, and notify those who see it."""
         await changed.wait()
         freeze_garbage_collector()
         await self._report_health()
@@ -177,7 +178,7 @@ class App:
             await self.notices.announce_outside_changes(moved, self.postures.pop_changed_principals())
 
     async def _report_health(self) -> None:
-        """The state that was opened says whether it was as it was left; one that cannot be opened, every call says."""
+        """Report whether the state is as it was left. If it cannot be opened, every call says so."""
         with suppress(Refusal):
             condition = await self.store.wait_until_ready()
             if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
@@ -185,7 +186,7 @@ class App:
 
 
 def install_stop_handler(deed: Callable[[], object]) -> bool:
-    """False where signals do not come, as beside the main thread."""
+    """False if signals cannot be received, as outside the main thread."""
     try:
         asyncio.get_running_loop().add_signal_handler(STOP, deed)
     except (RuntimeError, ValueError):
@@ -194,9 +195,9 @@ def install_stop_handler(deed: Callable[[], object]) -> bool:
 
 
 def freeze_garbage_collector() -> None:
-    """The house and its engine stand, and stay for good: the collector takes the rubble away and looks at them no more.
+    """Everything is built and stays for good: collect the garbage once, and exempt the rest from collection.
 
-    Once they are among what it looks at, it stops everything for tens of milliseconds at moments of its choosing.
+    If it were not exempt, each full collection would stop everything for tens of milliseconds at unpredictable moments.
     """
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
-"""Where does menugate run from? Its interpreter, what Python looks through for modules, and the operator's files.
+"""Where does menugate run from? Its interpreter, where Python searches for modules, and the operator's files.
 
 Whoever can write there decides what runs next outside every sandbox, in this process and in the person's next command.
-So no call may change any of it below `unrestricted`, and places are named rather too many than too few.
+So no call below `unrestricted` may change any of it, and it is better to name too many places than too few.
 """
 
 import os
@@ -22,22 +22,22 @@ from mcp_server.settings import Settings
 
 MOST_LINKS = 40
 MOST_LOOKED = 200_000
-"""Entries of a folder that are looked through for second names of our files."""
+"""Entries of a folder that are searched for second names of our files."""
 MOST_FILES, MOST_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
 
 def find_installation_places(settings: Settings, found: Configuration | None = None) -> tuple[Path, ...]:
-    """Every place, as it really lies on the disk, the folders of the links that lead there, and where a command could
+    """Return every place as it really is on disk, the folders of the links that lead there, and where a command could
     write to one of its files by a second name."""
     places = tuple(dict.fromkeys(place for one in find_named_places(settings, found) for place in _follow_links(one)))
     return (*places, *find_second_names(settings.workspace, settings.home, places))
 
 
 def find_places_in_workspace(settings: Settings, found: Configuration | None = None) -> list[str]:
-    """What of it lies in the workspace, by its path there; `.` for all of it."""
+    """Return what of it is in the workspace, by its path there; `.` for all of it."""
     places = {one for one in find_installation_places(settings, found) if one.is_relative_to(settings.workspace)}
-    # The operator's own file is not even read; what is said of those places holds for it.
+    # The operator's own file is not even read, so the protection of those places covers it.
     own = set(settings.protected_places)
     outermost = [one for one in places if places.isdisjoint(one.parents) and own.isdisjoint((one, *one.parents))]
     return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
@@ -47,9 +47,9 @@ LOOKING = threading.Lock()
 
 
 def find_linked_files() -> frozenset[tuple[int, int]]:
-    """Device and inode of each file of ours that has names elsewhere (hardlinks), by which no sandbox knows it. Looked
-    up once: whoever starts a server has the time for it when the first list is out, and a call that comes meanwhile
-    waits for the rest of it."""
+    """Device and inode of each of our files that also has other names (hard links), by which no sandbox knows it.
+    Looked up once: a server does it after sending its first list, and a call that arrives meanwhile waits for the
+    rest."""
     with LOOKING:
         return _scan_linked_files()
 
@@ -73,7 +73,8 @@ def _scan_linked_files() -> frozenset[tuple[int, int]]:
 
 
 def _find_files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
-    """All that lies in it and is no folder. There are tens of thousands, so as little as can be is made of each."""
+    """Yield everything in it that is not a folder. There are tens of thousands, so each gets as little work as
+    possible."""
     todo = [folder]
     while todo:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
@@ -91,8 +92,8 @@ def _note_link(names_of: dict[tuple[int, int, int], set[str]], path: str, here: 
 
 @cache
 def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Where else in the workspace, and in the caches that commands write at `trusted`, our files have names: the files
-    where they are few, else the folders they lie in."""
+    """Return where else in the workspace, and in the caches that commands write at `trusted`, our files have names: the
+    files if they are few, else their folders."""
     if not find_linked_files():
         return ()
     found: list[Path] = []
@@ -109,13 +110,13 @@ def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> 
 def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
     inodes, looked, todo = {inode for _, inode in find_linked_files()}, 0, [str(root)]
     if str(root) in places:
-        return  # all of it stays as it is
+        return  # all of it is protected
     while todo and looked < MOST_LOOKED:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
                 looked += 1
                 if entry.path in places:
-                    continue  # it stays as it is by its first name
+                    continue  # it is protected under its first name
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(entry.path)
                 # A folder on another disk may use the same number.
@@ -126,13 +127,13 @@ def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
 def _read_inode(entry: os.DirEntry[str]) -> tuple[int, int]:
     try:
         found = entry.stat(follow_symlinks=False)
-    except OSError:  # it is gone by now
+    except OSError:  # it has gone meanwhile
         return 0, 0
     return found.st_dev, found.st_ino
 
 
 def describe_installation(places: Iterable[str], shared: int = 0) -> str:
-    """What was found, for the person."""
+    """Describe what was found, for the person."""
     names = ", ".join("the whole workspace" if one == "." else one for one in places)
     if shared:
         links = (
@@ -147,11 +148,11 @@ def describe_installation(places: Iterable[str], shared: int = 0) -> str:
 
 
 def find_named_places(settings: Settings, found: Configuration | None) -> Iterator[Path]:
-    """The places by the names that lead there, which may go through links."""
+    """Yield the places by the names that lead there, which may go through links."""
     yield from map(Path, (sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     yield from (Path(one or ".").absolute() for one in sys.path)
     if site.ENABLE_USER_SITE:
-        # Python looks there from the moment on that it is there.
+        # Python searches it as soon as it exists.
         yield Path(site.getusersitepackages())
     if sys.pycache_prefix:
         yield Path(sys.pycache_prefix).absolute()
@@ -166,7 +167,7 @@ def find_named_places(settings: Settings, found: Configuration | None) -> Iterat
 
 
 def _find_module_places(workspace: Path) -> Iterator[Path]:
-    """Packages that were found by another way than the search path, and those that the workspace is a part of."""
+    """Yield packages that were not found on the search path, and those that the workspace is part of."""
     data = Path(mcp_server.__file__).parents[1]
     yield from (data / name for name in ("menus", "prompts"))
     known = tuple(f"{one}/" for one in (sys.prefix, sys.base_prefix, *sys.path) if one)
@@ -184,15 +185,15 @@ def _find_module_places(workspace: Path) -> Iterator[Path]:
 
 
 def _find_command_places(search_path: str) -> Iterator[Path]:
-    """What the person types to start this copy, which is a link where it was made to be found everywhere."""
+    """Yield the commands that start this copy: each is a link if it was installed to be found everywhere."""
     typed = shutil.which("menugate", path=search_path)
     if typed is not None and Path(typed).resolve().is_relative_to(Path(sys.prefix).resolve()):
         yield Path(typed).absolute()
 
 
 def _follow_links(path: Path) -> Iterator[Path]:
-    """Where a path ends, and the folder of each link on the way: no sandbox holds a link but by its folder. Of what is
-    not there, the last folder that is: elsewhere somebody else could make it."""
+    """Yield where a path ends, and the folder of each link on the way: a sandbox protects a link only through its
+    folder. If something does not exist, yield its last existing folder: otherwise another program could create it."""
     here, links = Path("/"), 0
     todo = list(path.absolute().parts[:0:-1])
     while todo:
@@ -204,7 +205,7 @@ def _follow_links(path: Path) -> Iterator[Path]:
             target = str((here / name).readlink())
         except (FileNotFoundError, NotADirectoryError):
             break
-        except OSError:  # it is there, and no link
+        except OSError:  # it exists and is no link
             here /= name
             continue
         yield here

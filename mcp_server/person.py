@@ -1,6 +1,6 @@
-"""How does the person reach the house? Doors, slash commands and the health gate, put together.
+"""How does the person reach menugate? Posture changes, slash commands and the health gate, put together.
 
-What the server and the command line both have of it, without what only a server needs.
+It has what the server and the command line share, without what only a server needs.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ LONGEST_COMMAND = 500
 
 @asynccontextmanager
 async def open_store_for_person(settings: Settings) -> AsyncGenerator[Store]:
-    """The state, for what the person says at a terminal. What a server started is not the person, wherever it types:
-    a background shell has a terminal too. So the ancestors decide, and a mark in the environment beside them; where
-    they cannot be seen, nobody is the person."""
+    """Open the state for a command that the person types at a terminal. A program that a server started is not the
+    person, wherever it types: a background shell has a terminal too. So the ancestors decide, along with a mark in the
+    environment. If the ancestors cannot be seen, nobody counts as the person."""
     barred = find_barring_server(settings)
     if settings.secrets is None:
         raise barred[1] if barred else Refusal(HOMELESS)
@@ -54,7 +54,7 @@ async def open_store_for_person(settings: Settings) -> AsyncGenerator[Store]:
 
 
 def find_barring_server(settings: Settings, quick: bool = False) -> tuple[int, Refusal] | None:
-    """The server for whose sake nothing here speaks for the person, and what to say of it."""
+    """Return the server because of which nothing here may speak for the person, and the refusal."""
     if server := find_starting_server(settings, quick):
         return server, build_started_program_refusal(server)
     hidden = find_unseen_server(settings.state)
@@ -62,8 +62,8 @@ def find_barring_server(settings: Settings, quick: bool = False) -> tuple[int, R
 
 
 def find_starting_server(settings: Settings, quick: bool = False) -> int:
-    """The server below which this process runs; 0 where there is none to be seen. Of every server here the ledger knows
-    its process and when that began. `quick`: nothing is asked that takes long, and none but the servers of here."""
+    """Return the server that this process runs under; 0 if none can be seen. The ledger knows the process and start
+    time of every server here. `quick`: skip slow lookups, and consider only the servers of this folder."""
     pid = get_own_pid()
     above = {(one, read_start_time(one)) for one in find_ancestors(pid)}
     serving = {(one.pid, one.born) for state in settings.state_folders for one in load_servers(state)}
@@ -83,7 +83,7 @@ def find_starting_server(settings: Settings, quick: bool = False) -> int:
 
 
 def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
-    """Raises, once that is on record, where a server started this process."""
+    """Raise, after recording the attempt, if a server started this process."""
 
     async def raise_refusal() -> None:
         async with open_store_for_person(settings):
@@ -114,7 +114,7 @@ def build_hidden_server_refusal(server: int) -> Refusal:
 
 
 def read_command_line() -> str:
-    """As it was typed, in short; where a program called us, that program."""
+    """The command as it was typed, in short; if a program called us, that program."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     with suppress(OSError):
         words = Path("/proc/self/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
@@ -123,7 +123,7 @@ def read_command_line() -> str:
 
 @asynccontextmanager
 async def open_posture_changes(found: Configuration, settings: Settings) -> AsyncGenerator[PostureChanges]:
-    """The doors from a process that does not serve."""
+    """Open posture changes for a process that does not serve."""
     async with open_store_for_person(settings) as store:
         yield build_posture_changes(found, settings, store)
 
@@ -142,7 +142,7 @@ def build_health_response(found: Configuration, settings: Settings, doors: Postu
 def build_slash_commands(
     doors: PostureChanges, halting: StopCommand, examine: Callable[[bool], Awaitable[str]], clock: Clock
 ) -> tuple[SlashCommand, ...]:
-    """Every command that hosts show with a slash."""
+    """Build every command that hosts show with a slash."""
     return (*SlashCommands(doors, halting.raising, examine, clock).build_commands(), *halting.build_commands())
 
 
@@ -151,7 +151,7 @@ def build_profile_raise(found: Configuration, store: Store, clock: Clock) -> Pro
 
 
 def recover_state(settings: Settings) -> None:
-    """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
+    """Recover at start: check the state closely, set damaged parts aside, and anchor the rest."""
 
     async def use_store() -> None:
         store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
@@ -164,11 +164,11 @@ def recover_state(settings: Settings) -> None:
 
 
 def make_id_generator() -> Callable[[], str]:
-    """Names that no other process gives: what this one is called, and a number. Nobody is let in by knowing one."""
+    """Make names that no other process makes: this process's own name and a number. Knowing one gives no access."""
     process, numbers = secrets.token_hex(6), count(1)
     return lambda: f"{process}-{next(numbers)}"
 
 
 def make_short_id() -> str:
-    """For the person to type; it opens nothing to whoever guesses it elsewhere."""
+    """Short enough to type; guessing it elsewhere gives no access."""
     return secrets.token_hex(3)
