@@ -113,7 +113,7 @@ def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
-    """Semantic Kernel wraps the whole call in a parameter if that is called `arguments`."""
+    """Semantic Kernel puts everything that it was given to call with into a parameter named `arguments`."""
     if inner.get("tool") != tool.name or has_argument(tool, "tool") or has_argument(tool, "arguments"):
         return inner
     within = inner.get("arguments")

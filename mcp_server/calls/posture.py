@@ -86,10 +86,10 @@ class CurrentPostures:
 
 # Who may change the posture, and which changes are refused?
 #
-# No tool, no menu and no client's answer reaches `request_change`. The terminal may raise the profile up to the
-# ceiling. A prompt may widen the posture too, but only after the person approved: by answering a question that they
-# must have read, or at a terminal if the client cannot ask, the question was not answered, or the operator does not
-# trust the client to ask (`approvals: out_of_band`).
+# No tool and no menu calls `request_change`, and no client's answer to a tool's question leads to it. The terminal may
+# raise the profile up to the ceiling. A prompt may widen the posture too, but only after the person approved: by
+# answering a question that they must have read, or at a terminal if the client cannot ask, the question was not
+# answered, or the operator does not trust the client to ask (`approvals: out_of_band`).
 
 
 @dataclass(frozen=True)

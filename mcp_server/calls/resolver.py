@@ -167,8 +167,8 @@ def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> s
 def resolve_links(
     tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str
 ) -> Arguments | None:
-    """Resolve links, so that rules about places are asked about the target as well: no rule knows a link by its own
-    name."""
+    """Resolve links, so that rules about places are asked about the target as well: otherwise a link is a name that no
+    rule knows. None if no link changes anything, or if no rule could care."""
     of_tree = bool(tool.tree) and has_tree_rules(tool, policy)
     if not of_tree and not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind):
         return None

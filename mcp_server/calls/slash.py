@@ -38,10 +38,10 @@ from mcp_server.state.store import Store
 
 # May a prompt widen the posture? Only with the person's approval, which a client cannot give without their noticing.
 #
-# A program at the other end names itself, and some hosts hand prompts to their model. So the question is the form that
-# also precedes a destructive tool, with four characters to type from its message. Each question is answered once,
-# whatever the answer, and is bound to what it was asked under, so that no approval works twice. Whoever approved, the
-# person finds it in `menugate messages`.
+# A client is known only by the name it gives itself, and some hosts hand prompts to their model. So the question is the
+# form that also precedes a destructive tool, with four characters to type from its message. Each question is answered
+# once, whatever the answer, and is bound to what it was asked under, so that no approval works twice. Whoever approved,
+# the person finds it in `menugate messages`.
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """May this regular expression be compiled at all? Decided from its characters, before any engine parses it.
 
-A compiler expands a pattern by its minimum repeats, so that a few characters become gigabytes and nobody else is served
-meanwhile. Nested repeats take memory faster than any time limit stops them.
+A compiler writes a part out as often as its repeat says at least, so a few characters become gigabytes, and nobody else
+is served meanwhile. A recursive pattern takes memory faster than any time limit can stop it.
 """
 
 import re
