@@ -52,7 +52,7 @@ class LazyPipeline:
     missing: Callable[[], None] = lambda: None
     """Called if it turns out that there is no sandbox."""
     run: "Callable[[CallRequest], Awaitable[Ending]]" = field(init=False)
-    """Runs a call; the first one builds what stands behind."""
+    """Runs a call; the first one builds the gate."""
 
     def __post_init__(self) -> None:
         self.run = self._run_first

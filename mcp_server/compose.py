@@ -1,6 +1,6 @@
-"""Who builds the house? This module, which knows every room; nobody imports it but the command line.
+"""Who builds the application? This module, which knows all the others; only the command line imports it.
 
-Everything is built here and handed down by constructor; no other module makes what it does not own.
+Everything is built here and passed to constructors; no other module builds what it does not own.
 """
 
 import logging
@@ -211,7 +211,7 @@ def prepare_folders(settings: Settings) -> None:
             raise BuildError(
                 f"{folder} is a link, and menugate keeps its state in a folder that is really there; take it away."
             )
-    # What is not there cannot be kept from a program that makes it; a workspace may be a whole home.
+    # A missing folder cannot be protected from a program that creates it, and a workspace may be a whole home.
     places = (settings.operators, *settings.key_places)
     inside = [place for place in places if place.resolve() in settings.protected_inside_workspace]
     for folder in (*settings.state_folders, *settings.private_folders, *inside):
@@ -223,7 +223,7 @@ def prepare_folders(settings: Settings) -> None:
         with suppress(FileExistsError):
             os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     ignore = settings.state_folders[0] / ".gitignore"
-    # A courtesy to the person's repository, which must not keep a server from reading what lies there.
+    # A courtesy to the person's repository. A failure must not keep a server from reading what is there.
     with suppress(OSError):
         if not ignore.exists():
             ignore.write_text("*\n")

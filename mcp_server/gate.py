@@ -1,4 +1,4 @@
-"""What stands behind the gate? Every port a call may reach, built once and handed to the pipeline."""
+"""What is behind the gate? Every port that a call may reach, built once and passed to the pipeline."""
 
 import os
 import sysconfig
@@ -55,7 +55,7 @@ from mcp_server.state.store import Store
 
 @dataclass(frozen=True)
 class Rooms:
-    """What the gate stands between, which is there before anybody calls."""
+    """What the gate needs and what exists before the first call."""
 
     store: Store
     sessions: Sessions
@@ -69,12 +69,12 @@ class Rooms:
     live_calls: RunningCalls
     notice: Callable[[Judged], None] | None
     failed: Callable[[str, BaseException], None]
-    """Where it goes when something of ours fails; never to a client."""
+    """Receives our own failures; no client ever sees them."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What there is only because somebody calls."""
+    """Everything that is built only for calls, on the first one."""
 
     pipeline: Pipeline
     shop: CommandHost
@@ -86,7 +86,7 @@ def build_host_paths(settings: Settings, found: Configuration) -> HostPaths:
         workspace=settings.workspace,
         home=settings.home,
         private=settings.protected_places,
-        # Last come the programs that were installed together with us.
+        # The programs installed together with menugate come last.
         search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
         variables=dict(settings.variables),
         outside=dict(settings.variables_outside),
@@ -102,7 +102,7 @@ def build_gate(found: Configuration, settings: Settings, rooms: Rooms, conversat
 
 
 def build_guards(found: Configuration, settings: Settings) -> tuple[Jail, CommandHost]:
-    """What stands between a call and the disk, and what between a command and the machine."""
+    """Build what guards the disk against a call, and the machine against a command."""
     config = found.library.config
     where = build_host_paths(settings, found)
     installed = tuple(map(Path, where.find_installation_inside((str(settings.workspace),))))
@@ -113,8 +113,8 @@ def build_guards(found: Configuration, settings: Settings) -> tuple[Jail, Comman
 
 
 async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, str]:
-    """Which sandbox there is, in words, and whether that is `good`, a `note` or a `fault`: one command is run in it
-    with the mounts of a real call, which are made of this workspace and these settings."""
+    """Return which sandbox is available, in words, and whether that is `good`, a `note` or a `fault`. One command is
+    run in it with the mounts of a real call, made from this workspace and these settings."""
     _, shop = build_guards(found, settings)
     posture = found.posture.cap_profile(found.policy.ceiling)
     profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
@@ -139,7 +139,8 @@ def open_swept_spill(settings: Settings) -> Spill:
 
 
 def build_review_check(found: Configuration, store: Store, redactor: Redactor) -> Check | None:
-    """The model that is asked about a run that is over; None where the operator named none, as it is by default."""
+    """Return the check that asks a model about a finished run; None if the operator named none, which is the
+    default."""
     config = found.library.config
     wish = config.review
     if wish is None:

@@ -126,7 +126,7 @@ def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
 def _read_inode(entry: os.DirEntry[str]) -> tuple[int, int]:
     try:
         found = entry.stat(follow_symlinks=False)
-    except OSError:  # it is gone by now
+    except OSError:  # it has gone meanwhile
         return 0, 0
     return found.st_dev, found.st_ino
 
@@ -204,7 +204,7 @@ def _follow_links(path: Path) -> Iterator[Path]:
             target = str((here / name).readlink())
         except (FileNotFoundError, NotADirectoryError):
             break
-        except OSError:  # it is there, and no link
+        except OSError:  # it exists and is no link
             here /= name
             continue
         yield here

@@ -1,9 +1,9 @@
-"""What does a running server judge by after the person wrote something else? By that, from the next decision on.
+"""Which rules apply after the person has edited the configuration? The new ones, from the next decision on.
 
-What is on disk is looked at before every decision, unless the system says that nothing changed, and now and then beside
-that, so that lists follow. Where it cannot be understood, is empty or gone, the last that was valid stays in force.
-Somebody may still be writing: until a valid file has lain still for a moment, what it takes away holds at once and what
-it gives waits, whatever becomes of the file meanwhile.
+The files are checked before every decision, unless the system says that nothing changed, and from time to time beside
+that, so that lists follow. If a file is invalid, empty or gone, the last valid version stays in force. Somebody may
+still be writing: until a valid file has been unchanged for a moment, what it takes away applies at once and what it
+grants waits, whatever happens to the file meanwhile.
 """
 
 import logging
@@ -31,58 +31,58 @@ from mcp_server.watch import FileWatch
 
 log = logging.getLogger("menugate")
 SECONDS = 0.15
-"""Between two looks where nobody calls."""
+"""Between two checks when there are no calls."""
 STILL_NS = 150_000_000
-"""So long a file has to lie still until all of it counts; a clock of a file system is not finer than some of this."""
+"""How long a file must be unchanged until all of it counts; some file systems' clocks are no finer than this."""
 FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget"))
-"""What of the configuration a running server follows."""
+"""The parts of the configuration that a running server follows."""
 MOST_TOLD = 8
-"""So many of the earlier words that still hold are told to the person's commands."""
+"""How many earlier versions that still hold are shown to the person's commands."""
 WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
-"""What a key is called in the file, where we call it otherwise."""
+"""What a key is called in the file, if we call it otherwise."""
 Stamps = tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass
 class ConfigurationReload:
-    """Keeps what a server judges by in step with the files it comes from, and says what that is."""
+    """Keeps what a server applies in step with its files, and reports what that is."""
 
     started: Configuration
     settings: Settings
     ruling: CurrentPolicy
     postures: CurrentPostures
     changed: Callable[[Policy], None]
-    """Told of every other policy at once, before anything is decided by it."""
+    """Called with every new policy at once, before any decision uses it."""
     record: Callable[[str | None, int, str], Awaitable[object]]
-    """Put on record which configuration, how many rules hold from here on, and what does not count for what reason."""
+    """Records which configuration and how many rules apply from now on, and why something does not count."""
     stoppable: bool = False
-    """The signal that ends everything is understood here."""
+    """This process handles the signal that ends everything."""
     tell: Callable[[], Awaitable[None]] | None = None
-    """Have everybody look whose list may be another one now."""
+    """Makes everybody check whose list may have changed."""
     held: Configuration = field(init=False)
-    """The last that was valid, at rest or not."""
+    """The last valid version, whether or not its files are settled."""
     fault: str = ""
     since: int = 0
     _lock: LifeLock | None = None
     _paths: tuple[str, ...] = ()
-    """Kept, because they are looked at before every decision."""
+    """Cached, because they are checked before every decision."""
     _watch: FileWatch = field(init=False)
     _dirty: bool = True
-    """Something changed, or nobody would have said so. Looking costs a busy server a tenth of every call."""
+    """Something changed, or changes are not reported here. Checking costs a busy server a tenth of every call."""
     _stamps: Stamps = ()
     _still: bool = True
     _operators: tuple[Configuration, ...] = ()
-    """By what the operator's file said is judged, the last word at the end: until a valid one has lain still, somebody
-    may still be writing, and what was in force stays so beside it."""
+    """The versions of the operator's file that apply, the newest last. Until a valid one has been unchanged for a
+    moment, somebody may still be writing, so what was in force before stays in force beside it."""
     _owns: tuple[Configuration, ...] = ()
-    """The same of the workspace's own."""
+    """The same for the workspace's own file."""
     _older: Sequence[Configuration] = ()
     _behind: bool = False
-    """Postures are still those under what was."""
+    """The postures are still those under the previous version."""
     _moved: bool = False
     _news: bool = False
     _unsaid: bool = False
-    """There was no room to say what is judged by."""
+    """There was no space to publish what applies."""
 
     def __post_init__(self) -> None:
         self.held = self.started
@@ -93,9 +93,9 @@ class ConfigurationReload:
         self._watch = FileWatch(self._mark_dirty)
 
     async def renew(self) -> None:
-        """What every decision waits for; nearly always it finds that nothing changed."""
+        """Runs before every decision; nearly always it finds nothing changed."""
         if self._dirty or self._behind or not self._still:
-            # Before the look, so that what changes after it is heard of.
+            # Watch before checking, so that later changes are noticed.
             self._dirty = not self._watch.watch_paths(self._paths)
             await self._check_for_changes()
 
@@ -114,12 +114,12 @@ class ConfigurationReload:
             self._behind = False
 
     async def follow(self) -> None:
-        """Beside the calls: lists are to follow too, and what was still being written comes to lie still."""
+        """Follow changes between calls: lists must follow too, and a file that was being written becomes settled."""
         self.publish_judgement()
         while True:
             await anyio.sleep(SECONDS)
             try:
-                # Whatever is watched: of what happens to a folder further up nobody is told.
+                # Check even what is watched: nothing reports changes to a folder further up.
                 await self._check_for_changes()
                 if self._unsaid:
                     self.publish_judgement()
@@ -134,7 +134,7 @@ class ConfigurationReload:
                 log.exception("what was changed in the configuration could not be taken over")
 
     def take_life_lock(self) -> None:
-        """From here on a command that does not see this process knows that it lives."""
+        """From here on a command that cannot see this process knows that it is alive."""
         try:
             self._lock = LifeLock.take(self.settings.state)
         except OSError as wrong:
@@ -147,13 +147,13 @@ class ConfigurationReload:
             self._lock.release()
 
     def publish_judgement(self) -> None:
-        """What is judged by here, for the person's commands."""
+        """Publish what applies here, for the person's commands."""
         settings, pid = self.settings, get_own_pid()
         config, texts = settings.config, self._get_held_texts() if self.fault else {}
         if config and self.fault and texts[str(config)] is None:
-            # It came while we run and never counted: what holds is that there is none.
+            # It appeared while we were running and never counted: in force is that there is none.
             config = None
-        # The last word as well: whoever asks may find the file half written.
+        # Include the newest version: whoever asks may find the file half written.
         older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
         said = Server(
             pid=pid,
@@ -178,20 +178,20 @@ class ConfigurationReload:
             self._unsaid = True
 
     def _get_held_texts(self) -> dict[str, str | None]:
-        """What each file said that holds; None for one that does not count, and before which there was none."""
+        """Return the text of each file that is in force; None for one that does not count and had no version before."""
         every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
         return {str(path): self.held.said.get(path) for path in every}
 
     def _read(self) -> RenewedConfiguration:
-        """What is on disk now, and what of it does not count for what reason."""
+        """Read what is on disk now, and why any of it does not count."""
         usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
         if config is None or (config == usual and config not in self.held.said):
-            # It may come after the start, and go again before it ever counted.
+            # It may appear after the start, and disappear again before it ever counted.
             self.settings = replace(self.settings, config=usual if _read_stamp(usual) else None)
             self._paths = tuple(self._get_watched_paths())
         try:
             return reload_configuration(self.held, self.settings)
-        except Exception as wrong:  # whatever it is: a call is judged by what was valid, and not by nothing
+        except Exception as wrong:  # whatever it is: a call is judged by the last valid version, never by nothing
             log.exception("what was changed in the configuration could not be taken over")
             return RenewedConfiguration(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
 
@@ -214,7 +214,7 @@ class ConfigurationReload:
         self.publish_judgement()
 
     def _apply_configuration(self) -> None:
-        """By what is written now, and by what was before where that did not yet make way."""
+        """Apply the newest version, together with earlier ones that have not yet given way."""
         self._older = [
             *map(self._build_with_operators, self._operators[:-1]),
             *map(self._build_with_workspace, self._owns[:-1]),
@@ -249,10 +249,10 @@ class ConfigurationReload:
         return sorted({*found, *((PROMPTS,) if told else ())})
 
     def _read_stamps(self) -> tuple[Stamps, bool]:
-        """What the files look like from outside, and whether they lie still."""
+        """Return the files' metadata, and whether they are settled."""
         stamps = tuple(map(_read_stamp, self._paths))
         now = time.time_ns()
-        # A date to come says nothing about when somebody wrote last.
+        # A date in the future says nothing about the last write.
         dates = (date for one in stamps if one for date in one[:2])
         return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
 
@@ -275,7 +275,7 @@ def keep_stricter(
     rested: bool,
     word: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
 ) -> tuple[Configuration, ...]:
-    """Those that still forbid what the last one does not."""
+    """Keep the versions that still forbid what the newest one does not."""
     return (*(() if rested else (one for one in before if not is_as_strict_as(word(now), word(one)))), now)
 
 
@@ -288,7 +288,7 @@ def _read_stamp(path: Path | str) -> tuple[int, ...] | None:
 
 
 def find_server_differences(settings: Settings) -> Iterator[tuple[Server, str]]:
-    """What does not hold in which of the servers that run here, though it is written down."""
+    """Yield what is configured but not in force, for each of the running servers."""
     for one in load_servers(settings.state):
         yield from ((one, says) for says in one.differences)
         if one.config != (str(settings.config) if settings.config else None):

@@ -1,7 +1,8 @@
-"""Did anything change in these folders? Linux says so by itself (inotify), so that not every call has to look.
+"""Did anything change in these folders? Linux reports changes (inotify), so that not every call has to check.
 
-A change is known before whatever its writer asks for next: the kernel has its event by then, and the loop takes events
-in before any call that came with them is judged. Elsewhere, and behind links, the answer is to look each time.
+A change is known before anything that its writer asks for next: the kernel has its event by then, and the event loop
+reads events before it judges any call that came with them. On other systems, and behind links, the answer is to check
+each time.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ class FileWatch:
         self._known: frozenset[tuple[str, int, int]] = frozenset()
 
     def watch_paths(self, paths: Iterable[str]) -> bool:
-        """Hear of every change to these from now on, in place of those before. False where that cannot be had."""
+        """Watch these paths from now on, instead of earlier ones. False if that is not possible."""
         try:
             folders = frozenset(_find_watched_folders(paths))
             if folders != self._known:
@@ -49,7 +50,8 @@ class FileWatch:
 
 
 def _find_watched_folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Those in which a change to one of these shows, each with what tells it from another of its name."""
+    """Yield the folders in which a change to one of these shows, each with what tells it from another of the same
+    name."""
     for path in paths:
         if os.path.realpath(path) != path:
             raise OSError("what lies behind a link changes elsewhere")
@@ -61,7 +63,7 @@ def _find_watched_folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]
 
 
 def _open_event_file(folders: Iterable[str]) -> int:
-    """A file that can be read when something changes in one of these."""
+    """Open a file that becomes readable when something changes in one of these folders."""
     if sys.platform != "linux":
         raise OSError("only Linux has it")
     import ctypes  # a megabyte that no command at the terminal needs

@@ -1,7 +1,7 @@
-"""What does another model say about a run that is over? Asked at the operator's endpoint, and believed in nothing.
+"""What does another model think of a finished run? The operator's endpoint is asked, and its answer is not trusted.
 
-What goes out is the run as the record has it, bounded and without secrets. What comes back is a stranger's text: it
-counts only in the shape that was asked for, and stands in the report as a model's words, beside what was checked.
+The request holds the run as recorded, bounded and without secrets. The reply is untrusted text: it counts only in the
+requested shape, and the report shows it as a model's words, next to what was checked.
 """
 
 import json
@@ -45,16 +45,16 @@ FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 
 
 class BadReply(Exception):
-    """The reply is none; the message says what is wrong with it and repeats nothing of it."""
+    """The reply is unusable. The message says what is wrong with it and repeats none of it."""
 
 
 @dataclass(frozen=True)
 class ModelAdviser:
     wish: Reviewing
     key: str
-    """Empty where the endpoint wants none, or where the variable that should hold it holds nothing."""
+    """Empty if the endpoint needs no key, or if the variable that should hold the key is unset."""
     network: Network
-    """The door to the endpoint, and to nothing else."""
+    """Reaches this endpoint and nothing else."""
     store: Store
     redactor: Redactor
     say: Callable[[str], str]
@@ -78,8 +78,8 @@ class ModelAdviser:
         return CheckResult(unchecked=(f"{NAME}: {self._clean_line(why)}",), opinion=asked)
 
     def _find_obstacle(self, run: FinishedRun) -> str:
-        """Why nobody is asked at all. At `restricted` the person lets nothing happen unasked but reading, and whoever
-        narrows narrows what the operator set up, too."""
+        """Return why the model is not asked at all. At `restricted` the person allows nothing but reading without being
+        asked, and whoever narrows the profile narrows what the operator set up, too."""
         if run.profile is Profile.RESTRICTED:
             return "not asked, because at profile `restricted` nothing is sent out"
         if self.wish.key and not self.key:
@@ -89,7 +89,7 @@ class ModelAdviser:
         return ""
 
     async def _describe_run(self, run: FinishedRun) -> str:
-        """The run in words, from what is on record: no arguments, no results."""
+        """Describe the run from the record: no arguments, no results."""
         told = await self.store.read(partial(build_run_summary, run=run.session.run))
         parts = [
             f"The run was ended as: {run.status}",
@@ -100,7 +100,7 @@ class ModelAdviser:
         return mark_untrusted(self.redactor.redact_and_cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
 
     def _build_request_body(self, record: str) -> bytes:
-        """Nothing but what every such endpoint knows: further parameters are where they differ."""
+        """Send only what every such endpoint accepts: in further parameters they differ."""
         said = [{"role": "system", "content": self.say(PROMPT)}, {"role": "user", "content": record}]
         return json.dumps({"model": self.wish.model, "messages": said, "stream": False}).encode()
 
@@ -121,7 +121,7 @@ class ModelAdviser:
         return limit_lines([line for text in texts if (line := self._clean_line(text))])
 
     def _clean_line(self, text: str) -> str:
-        """One line, without what a terminal or a model would obey unseen, and without a secret that came back."""
+        """Reduce to one line, without secrets and without characters that a terminal or a model would obey unseen."""
         return cut_middle(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
 
 
@@ -150,7 +150,7 @@ def describe_outcome(outcome: Mapping[str, Any] | None) -> str:
 
 
 def parse_reply(response: Response) -> Mapping[str, Any]:
-    """The object that was asked for, or why there is none."""
+    """Return the requested object. Raises `BadReply` with the reason if there is none."""
     if response.status != OK:
         raise BadReply(f"the endpoint answered with status {response.status}")
     if response.cut:
@@ -161,7 +161,7 @@ def parse_reply(response: Response) -> Mapping[str, Any]:
 
 
 def extract_message_text(found: object) -> str:
-    """What the model said, out of the envelope that the endpoint puts around it."""
+    """Take the model's message out of the endpoint's envelope."""
     value: object = found
     for step in ("choices", 0, "message", "content"):
         if isinstance(step, int):

@@ -18,7 +18,7 @@ from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.state.engine.rows import Judged
 
-# What is a yes bound to? The arguments that decide what a call does, and the places their paths lead to.
+# What is an approval bound to? The arguments that decide what the call does, and where their paths lead.
 
 NOTHING = object()
 
@@ -30,12 +30,12 @@ class Binding:
     redactor: Redactor
 
     def find_destinations(self, found: ResolvedCall, facts: Arguments) -> Arguments:
-        """The paths among the arguments that lead elsewhere, and where to; which folders they name; and what else the
-        call stands on."""
+        """Return which path arguments lead elsewhere, and where; which folders they name; and the facts the call
+        depends on."""
         given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
         there = {name: _apply(value, self.jail.resolve_links) for name, value in given.items()}
         leads = {name: there[name] for name in given if there[name] != given[name]}
-        # A folder of the same name may be another one by then.
+        # By the time the call runs, the same name may belong to another folder.
         known: Mapping[str, Any] = found.tool.arguments.get("properties", {})
         named = {name: found.arguments.get(name, known.get(name, {}).get("default")) for name in found.tool.places}
         folders = {name: _apply(value, self._get_folder_identity) for name, value in named.items()}
@@ -46,7 +46,7 @@ class Binding:
         return f"{found[0]}:{found[1]}" if found else ""
 
     def build_approved_call(self, found: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
-        """The call as a yes has to be about it. A connection that remembers nothing has no session to bind it to."""
+        """Build the call as an approval must describe it. A connection that keeps no session has none to bind it to."""
         session = replace(judged.session, id="", run="") if found.live.passing else judged.session
         demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
         digest = self._digest_deciding_arguments(found.tool, found.arguments, leads)
@@ -54,16 +54,17 @@ class Binding:
         asked = ApprovedCall.build_from_demand(session, judged.posture, found.tool.name, demand, digest)
         return replace(
             asked,
-            # Nobody says yes for longer to what they do not see all of.
-            # Nor to what stands on more than its arguments, unless it is for that alone.
+            # Nobody approves for a whole session what they cannot see in full. Nor a call that depends on more than its
+            # arguments, unless the approval is for these arguments alone.
             lasting=asked.lasting and not self._has_secret(found.arguments) and (exact or not found.tool.stands_on),
             exact=exact,
             loose=found.loose,
         )
 
     def _digest_deciding_arguments(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:
-        """The digest of what decides. An argument left out counts as its default. What a tool does not call incidental
-        decides: what nobody thought of is asked about once more, and never let through."""
+        """Digest the arguments that decide. An argument left out counts as its default. Every argument that the tool
+        does not declare incidental decides: one its author forgot leads to one more question, not to a call let
+        through."""
         given = {name: value for name, value in arguments.items() if name not in tool.incidental}
         given = normalize_arguments(tool.arguments, given)
         places = {name: _apply(given[name], self._normalise_path) for name in tool.places if name in given}
@@ -98,13 +99,14 @@ def _apply(value: Any, turn: Callable[[str], str]) -> Any:
     return turn(value) if isinstance(value, str) else value
 
 
-# What does a call stand on besides its arguments? Asked of the tool when a yes is needed, and before it is used.
+# What does a call depend on besides its arguments? The tool is asked when an approval is needed, and again before the
+# approval is used.
 
 
 async def look_up_facts(
     tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
 ) -> Arguments | Problem:
-    """The facts, or why the call does not go on: nobody says yes to what could not be looked at."""
+    """Return the facts, or why the call stops: nobody can approve what could not be looked up."""
     assert tool.stands_on is not None, "asked only of a tool that stands on something"
     try:
         with anyio.move_on_after(tool.timeout):
@@ -114,7 +116,7 @@ async def look_up_facts(
     except Refusal as refused:
         return refused.problem
     except Exception as fault:
-        # A pack is somebody else's code.
+        # A pack is somebody else's code: it may raise anything.
         failed(fault)
         message = f"What `{tool.name}` would act on could not be looked at; menugate's log says why. Nothing ran."
         return Problem(Code.INTERNAL, message, "Try another way.")

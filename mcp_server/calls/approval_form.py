@@ -1,8 +1,8 @@
-"""Did a person answer this form? They typed four characters that stand in its message alone, and took their time.
+"""Did a person answer this form? They typed four characters that only its message shows, and took their time.
 
-Many clients answer by themselves: they accept an empty form within a millisecond, or cancel and decline whatever comes.
-None of that is a person's word, neither their yes nor their no. What cannot be told from a program is a program that
-reads the message and waits; against it the operator has `approvals: out_of_band`.
+Many clients answer by themselves: they accept an empty form within a millisecond, or cancel and decline everything.
+None of these is a person's answer, neither approval nor refusal. A program that reads the message and waits cannot be
+told from a person; against it the operator has `approvals: out_of_band`.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from mcp_server.model.results import Code, Refusal
 from mcp_server.state.engine.rows import Clock
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-"""Nothing that is taken for something else."""
+"""No characters that can be mistaken for others."""
 LENGTH = 4
 SOONEST_NS = 10**9
 """Nobody reads a question and answers it in less."""
@@ -28,22 +28,21 @@ class FormAnswer(StrEnum):
     UNCLEAR = "unclear"
     """Perhaps a person, who closed the form or typed something else."""
     NOTHING = "nothing"
-    """A program answered, or none did."""
+    """A program answered, or nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormReply:
     said: FormAnswer
     why: str = ""
-    """What was wrong with the answer, after "the client"."""
+    """What was wrong with the answer; continues a sentence that begins with "the client"."""
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 async def ask_person(
     client: Client, clock: Clock, key: str, message: str, more: Mapping[str, Any] | None = None
 ) -> FormReply:
-    """Put the question to the person through the client. Where that ends the call, the characters and the time travel
-    with it, sealed."""
+    """Ask the person through the client. If that ends the call, the characters and the time travel with it, sealed."""
     code, _, since = client.get_note(key).partition(" ")
     if not since.isdigit():
         code, since = new_code(), str(clock.now_ns())
@@ -71,8 +70,8 @@ async def ask_person(
 
 
 def build_form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Strings alone, which every client can show. The characters stand in the message and nowhere else: whoever fills
-    in a form by its fields does not find them."""
+    """Build the form from strings alone, which every client can show. Only the message holds the characters, so a
+    program that fills in the form from its fields does not find them."""
     typed = {"type": "string", "title": "Code", "description": "The four characters at the end of the message."}
     return {
         "message": f"{message}\nTo allow it, type these four characters: {code}",

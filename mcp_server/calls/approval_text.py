@@ -12,18 +12,18 @@ from mcp_server.model.results import Code, Problem
 from mcp_server.model.text import escape_as_json, quote_as_json
 from mcp_server.model.tools import Arguments, Tool
 
-# How is an argument written in a question, so that every character of it is seen and it can be read back exactly?
+# How does a question show an argument, so that every character is visible and it can be read back exactly?
 #
-# As JSON, with everything escaped that a screen would not show or would obey. Nothing is left out or cut short: what
-# somebody wants to hide is what the person has to see. What is marked as a secret stands outside the quotes, where no
+# As JSON, with everything escaped that a screen would not show or would obey. Nothing is left out or cut short:
+# whatever someone wants to hide is what the person must see. The mark for a secret stands outside the quotes, where no
 # argument can write.
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
-    """Its line in the question, or several, where it is a text of several lines: each in quotes of its own. A name of
-    ours needs no quotes."""
+    """Format an argument as its line in the question, or as several if it is a text of several lines, each quoted by
+    itself. A name of ours needs no quotes."""
     head = f"  {format_value(name, redactor) if quoted else name}:"
     lines = list(_format_lines(value, redactor)) if isinstance(value, str) else []
     if len(lines) > 1:
@@ -47,7 +47,7 @@ def format_value(value: Any, redactor: Redactor) -> str:
 
 
 def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
-    """Line by line, as texts in quotes and marks between them."""
+    """Yield line by line: quoted texts, with the marks for secrets between them."""
     line: list[str] = []
     for piece, secret in redactor.split_at_secrets(text):
         if secret:
@@ -63,7 +63,7 @@ def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
 
 
 def mark_secrets(text: str, redactor: Redactor) -> str:
-    """A sentence of ours that quotes arguments: on one line, the known secrets in it marked."""
+    """Format a sentence of ours that quotes arguments: on one line, with known secrets marked."""
     return "".join(
         format_secret_mark(piece) if secret else escape_as_json(piece)
         for piece, secret in redactor.split_at_secrets(text)
@@ -77,24 +77,25 @@ def format_secret_mark(secret: str) -> str:
 # What is the person shown? Who asks, which tool, what it would do, and with which arguments.
 
 MOST_SHOWN = 4_000
-"""Characters of a question. More of them nobody reads in a host's form, and some forms cut them off."""
+"""Characters of a question. Nobody reads more in a host's form, and some forms cut it off."""
 MOST_READ = 1_000_000
-"""And more than these nobody reads at all."""
+"""Nobody reads more than this anywhere."""
 MOST_REASON = 600
 SERVER = "menugate"
 STANDS = "it stands on"
-"""Among the places that a call leads to: what else decides what it does. No argument is called so."""
+"""A key among the places a call leads to: the facts that decide what it does. No argument has this name."""
 STANDS_ON = "As things stand; if that changes before it runs, you are asked again:"
-"""No argument writes a line of its own, and so none writes this one."""
+"""No argument can write a line of its own, so none can forge this one."""
 FOLDERS = "the folders"
-"""And which folders its paths name, however they are called. That is not shown: a number tells nobody anything."""
+"""Another such key: the identities of the folders that the paths name, under any name. Not shown, because a number
+tells the person nothing."""
 
 
 def format_question(
     tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor, leads: Arguments | None = None
 ) -> str:
-    """All that would happen, the part that decides first. Every character is seen, and nothing is left out but known
-    secrets, which are marked: no line of it can be written by an argument."""
+    """Describe everything that would happen, the deciding part first. Every character is visible, and nothing is left
+    out but known secrets, which are marked. No argument can write a line of the question."""
     effect = decision.demand.effect if decision.demand else tool.effect
     lines = [
         f"{SERVER} asks before it runs the tool `{tool.name}`.",
@@ -114,7 +115,8 @@ def format_question(
 
 
 def sort_names(tool: Tool, arguments: Arguments) -> list[str]:
-    """What decides comes first: the subject, the places, then as the tool declares them; the incidental comes last."""
+    """Sort by what decides: the subject, the places, the rest as the tool declares them; incidental arguments come
+    last."""
     subject = (tool.subject[0],) if tool.subject else ()
     declared: Mapping[str, Any] = tool.arguments.get("properties", {})
     deciding = [name for name in (*subject, *tool.places, *declared, *sorted(arguments)) if name not in tool.incidental]
@@ -122,7 +124,8 @@ def sort_names(tool: Tool, arguments: Arguments) -> list[str]:
 
 
 def format_question_summary(whole: str, id: str) -> str:
-    """What stands for a question that is too long: no part of its arguments, which would pass for all of them."""
+    """Return what is shown in place of a question that is too long. It shows no part of the arguments, because a part
+    would pass for all of them."""
     head, why, effect, _ = whole.split("\n", 3)
     why = why if len(why) <= MOST_REASON else "Why is said there, too."
     return (
@@ -132,7 +135,7 @@ def format_question_summary(whole: str, id: str) -> str:
 
 
 def build_scope_field(approval: Approval) -> Mapping[str, Any]:
-    """The further field of the form where the person may choose for how long."""
+    """Build the extra form field for how long the approval lasts, if the person may choose that."""
     if not approval.wanted.lasting:
         return {}
     once, session = ApprovalScope.ONCE, ApprovalScope.SESSION
@@ -147,7 +150,7 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
 
 
 def build_missing_approval_problem(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
-    """Nobody can be asked through the client, or `why` it gave no answer: so how the person is reached is said."""
+    """Say how the user can answer: the client cannot ask, or was asked and gave no answer (`why`)."""
     unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
     reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.is_unread else ""
     way_out = (

@@ -1,7 +1,8 @@
-"""Did the person say yes to this call? Asked through the client where it may answer for them, and past it otherwise.
+"""Did the person approve this call? The client asks if it may answer for them; otherwise they answer at a terminal.
 
-Every question is written down before it goes out, every yes is used once and burnt with the record of the call it lets
-through, and whatever goes wrong on the way is no yes. Nor is it a no: the question stays open for the person.
+Every question is written down before it goes out, and the transaction that records the call it lets through also counts
+the use of the approval. Whatever goes wrong on the way is not an approval. It is not a refusal either: the question
+stays open for the person.
 """
 
 import asyncio
@@ -30,9 +31,9 @@ from mcp_server.state.engine.transaction import View
 from mcp_server.state.store import Store
 
 KEY = "approval-"
-"""What a question's name begins with where a client carries it back and forth."""
+"""Prefix of a question's name when a client carries it back and forth."""
 MOST_TRIES = 3
-"""So often a client may come back with something that is no answer. From then on the person answers past it."""
+"""How often a client may come back without a proper answer. After that the person answers at a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,17 @@ class ApprovalGrant:
 
     approval: Approval
     carried: bool = False
-    """The client brought the question back, or never let go of it."""
+    """The client brought the question back, or kept the call open while it asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerTrust:
-    """Whom the operator lets answer."""
+    """Whose answers the operator accepts."""
 
     anybody: bool = True
-    """False where no client may answer for the person."""
+    """False if no client may answer for the person."""
     except_for: frozenset[str] = frozenset()
-    """The effects and tools for which none may, where it may for others."""
+    """The effects and tools for which no client may answer, even if clients may for others."""
 
     def may_client_answer(self, tool: str, demand: Demand) -> bool:
         return self.anybody and tool not in self.except_for and str(demand.effect) not in self.except_for
@@ -62,7 +63,7 @@ def build_answer_trust(config: OperatorConfig) -> AnswerTrust:
 
 
 def new_id() -> str:
-    """Short enough to be typed, and not one that anybody guesses while it is open."""
+    """Short enough to type, and hard enough that nobody guesses it while the question is open."""
     return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
 
 
@@ -77,7 +78,7 @@ class Approvals:
     async def ask(
         self, found: ResolvedCall, wanted: ApprovedCall, decision: Decision, judged: QuestionRow, leads: Arguments
     ) -> ApprovalGrant | Problem:
-        """A yes for this call, or why there is none. Raises where the call ends here with the question."""
+        """Return an approval for this call, or why there is none. Raises if the question ends this call."""
         carried = await self._find_carried_question(found, wanted)
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
             return self._redeem_answer(found, wanted, await self._apply_later_refusal(found, carried))
@@ -106,13 +107,14 @@ class Approvals:
         return trusted and found.asked.client.can("elicitation")
 
     def _is_answer_valid(self, known: Approval, by_client: bool) -> bool:
-        """The person's word counts; a client's only where it may still answer, and its no only for that one time."""
+        """Accept a person's answer. Accept a client's only if it may still answer, and its refusal only that one
+        time."""
         if known.way is AnsweredBy.PERSON:
             return True
         return known.answer is ApprovalAnswer.YES and by_client
 
     async def _find_carried_question(self, found: ResolvedCall, wanted: ApprovedCall) -> Approval | None:
-        """The question that the client brings back, if it was about this call."""
+        """Find the question that the client brings back, if it was about this call."""
         for key in found.asked.client.carried:
             if not key.startswith(KEY):
                 continue
@@ -132,7 +134,8 @@ class Approvals:
         return approval_text.build_lapsed_approval_problem(found.tool, "it was used already" if known.is_spent else why)
 
     async def _apply_later_refusal(self, found: ResolvedCall, known: Approval) -> Approval:
-        """A no that comes with the question after a yes past the client: the later word holds."""
+        """Apply a refusal that comes back with the question after an approval at the terminal: the later answer
+        holds."""
         if known.answer is not ApprovalAnswer.YES or known.used or not found.asked.client.get_note(KEY + known.id):
             return known
         heard = await self._put_question(found, known)
@@ -148,11 +151,12 @@ class Approvals:
     async def _ask_through_client(
         self, found: ResolvedCall, approval: Approval, decision: Decision
     ) -> ApprovalGrant | Problem:
-        """Through the client. In the newer era the first time ends the call, which comes again with the answer."""
+        """Ask through the client. In the newer protocol era the first attempt ends the call, and the client makes it
+        again with the answer."""
         heard: FormReply | None = None
         with self._cancel_when_settled(approval):
             heard = await self._put_question(found, approval)
-        # Past the client: what the person said there is what holds, and what the client shows is taken back.
+        # If the person answered at a terminal, that answer holds, and the client's form is withdrawn.
         settled = await (
             self._record_answer(approval, heard) if heard else self.store.read(self._build_approval_query(approval))
         )
@@ -173,7 +177,7 @@ class Approvals:
 
     @contextmanager
     def _cancel_when_settled(self, approval: Approval) -> Generator[None, None, None]:
-        """Nobody waits for a client's answer any longer than the question is open."""
+        """Cancel the wait for the client as soon as the question is settled."""
         scope, changed = anyio.CancelScope(), asyncio.Event()
         forget = self.store.on_change(changed.set)
 
@@ -199,7 +203,7 @@ class Approvals:
 
     async def _record_answer(self, approval: Approval, heard: FormReply) -> Approval | None:
         if heard.said in (FormAnswer.UNCLEAR, FormAnswer.NOTHING):
-            # Who answers by itself does so again; a person may have mistyped.
+            # A client that answers by itself will do so again, so use up all its tries; a person may have mistyped.
             tries = 1 if heard.said is FormAnswer.UNCLEAR else MOST_TRIES
             return await self.store.write(partial(approvals.leave_open, id=approval.id, tries=tries, why=heard.why))
         answer = ApprovalAnswer.YES if heard.said is FormAnswer.YES else ApprovalAnswer.NO
@@ -211,8 +215,8 @@ class Approvals:
 
 
 def _is_settled(known: Approval | None) -> bool:
-    """By the person past the client, or by what makes every answer void. Who stops a call ends it by another way, and
-    is told what was ended."""
+    """True if the person answered at a terminal, or if something made every answer void. Stopping does not count: it
+    ends the call in another way, and the person is told what it ended."""
     if known is None or known.void:
         return known is None or known.void != STOPPED
     return known.answer is not ApprovalAnswer.OPEN and known.way is AnsweredBy.PERSON

@@ -1,4 +1,4 @@
-"""What has a run spent? Calls, minutes, results, and the same call failing again and again."""
+"""What has a run spent? Calls, minutes, results, and repeats of the same failing call."""
 
 import time
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from mcp_server.model.tools import Tool
 
 @dataclass
 class BudgetMeter:
-    """Kept by the seat, from the first call of a run to the end of it. A refused call costs nothing.
+    """What a run has spent, from its first call to its end. A refused call costs nothing.
 
-    A call is counted when it is let through and not when it is over: of calls made at once, each sees the others.
+    A call is counted when it is let through, not when it finishes: parallel calls see each other.
     """
 
     calls: int = 0
@@ -34,7 +34,7 @@ class BudgetMeter:
         self.calls += not tool.meta
 
     def uncount_call(self, tool: Tool) -> None:
-        """The call did not run, or comes again from its top. Another run may have begun meanwhile."""
+        """Undo `count_call`: the call did not run, or will start over. Another run may have begun meanwhile."""
         self.calls = max(0, self.calls - (not tool.meta))
 
     def add_result(self, shown: Ending, call: str) -> None:

@@ -1,4 +1,4 @@
-"""How is a tool called through a carrier? An example to copy, and what was meant where it was written differently."""
+"""How is a tool called through a carrier? An example to copy, and what a call means that is written differently."""
 
 import json
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from mcp_server.model.tools import Arguments, Schema, Tool
 from mcp_server.policy.arguments import find_json_fault
 
 BEGINS = "menu_"
-"""Every menu handle."""
+"""Every menu handle begins with this."""
 MOST_SHOWN = 400
-"""Characters of a call's own arguments that an example repeats; longer ones are left to who has them."""
+"""Most characters of a call's own arguments that an example repeats; the caller still has longer ones."""
 SAMPLES: Mapping[str, Any] = {"string": "…", "boolean": False, "array": [], "object": {}}
 
 
 def format_example_call(tool: Tool, arguments: Arguments | None = None, **where: str) -> str:
-    """The whole call, with `menu` and `mode` where they belong."""
+    """Format the whole call, with `menu` and `mode` where they belong."""
     given = dict(arguments) if arguments is not None else build_sample_arguments(tool.arguments)
     if len(json.dumps(given)) > MOST_SHOWN:
         given = build_sample_arguments(tool.arguments)
@@ -26,8 +26,8 @@ def format_example_call(tool: Tool, arguments: Arguments | None = None, **where:
 
 
 def fit_arguments(tool: Tool, given: Arguments, policy: Policy) -> Arguments:
-    """As much of a call's arguments as the tool would take, and a sample of what they lack: what an example shows is to
-    work as it is written."""
+    """Keep the arguments that the tool would accept, and fill in samples for the missing ones: an example must work
+    exactly as shown."""
     if policy.unfit(tool.name, given) is None:
         return given
     found = build_sample_arguments(tool.arguments)
@@ -41,7 +41,7 @@ def fit_arguments(tool: Tool, given: Arguments, policy: Policy) -> Arguments:
 
 
 def build_sample_arguments(schema: Schema) -> dict[str, Any]:
-    """The arguments that cannot be left out, with something in their place."""
+    """Build the required arguments, with a placeholder for each."""
     return {name: _build_sample_value(schema["properties"].get(name, {})) for name in schema.get("required", ())}
 
 
@@ -59,7 +59,7 @@ def has_argument(tool: Tool, name: str) -> bool:
 
 
 def find_menu_handle(tool: Tool, arguments: Arguments) -> str | None:
-    """The menu handle that came with a call; also with that of a tool which has no argument of that name."""
+    """Find the menu handle that came with a call, even if the tool itself has no such argument."""
     found = arguments.get("menu")
     if found is None or (has_argument(tool, "menu") and not tool.meta):
         return None
@@ -71,8 +71,8 @@ def drop_argument(arguments: Arguments, name: str) -> Arguments:
 
 
 def normalise_carrier_arguments(given: Arguments, policy: Policy) -> Arguments:
-    """A carrier's arguments with the handle and the mode beside the tool's own ones, and those neither within a copy of
-    the whole nor written out as a text."""
+    """Move the handle and the mode from the tool's own arguments to the carrier's, and unwrap arguments that arrive as
+    a copy of the whole call or as a JSON text."""
     tool = policy.tools.get(str(given.get("tool")))
     inner = given.get("arguments")
     if isinstance(inner, str) and (read := _parse_object_text(inner)) is not None:
@@ -96,8 +96,8 @@ def normalise_carrier_arguments(given: Arguments, policy: Policy) -> Arguments:
 
 
 def _parse_object_text(text: str) -> Arguments | None:
-    """Many models and hosts write an object out as a text where another one is expected. Nothing is understood that two
-    parsers would read differently."""
+    """Many models and hosts send an object as a JSON text inside another one. Reject what two parsers would read
+    differently."""
     try:
         found = json.loads(text, object_pairs_hook=_require_unique_keys)
     except (ValueError, RecursionError):
@@ -113,7 +113,7 @@ def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
-    """Semantic Kernel puts everything it was given to call with where a parameter is called `arguments`."""
+    """Semantic Kernel puts everything that it was given to call with into a parameter named `arguments`."""
     if inner.get("tool") != tool.name or has_argument(tool, "tool") or has_argument(tool, "arguments"):
         return inner
     within = inner.get("arguments")

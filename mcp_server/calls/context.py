@@ -1,4 +1,4 @@
-"""What is a tool given? The ports of its call, each made when it is first reached for, and nothing else."""
+"""What does a tool receive? The ports of its call, each built on first use, and nothing else."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
 
 if TYPE_CHECKING:
-    # A checker does not take a cached property for the property that it is to whoever reads it.
+    # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
     made_once = property
 else:
     from functools import cached_property as made_once
@@ -28,7 +28,7 @@ else:
 
 @dataclass(frozen=True)
 class PortFactories:
-    """Where the ports of a call come from."""
+    """Build the ports of a call."""
 
     files: Callable[[Session, Demand, Profile], Files]
     processes: Callable[[Demand, Profile], Processes]
@@ -63,7 +63,7 @@ class ToolContext:
 
     @property
     def opened_desk(self) -> MenuNavigator | None:
-        """None where the tool never reached for it, and so moved nothing."""
+        """None if the tool never used it, and so moved nothing."""
         return vars(self).get("desk")
 
     @made_once

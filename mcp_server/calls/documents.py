@@ -1,4 +1,4 @@
-"""What does a pack remember, on whose behalf? The drawers of one call, in the name of the tool that writes."""
+"""What does a pack remember, and for whom? The document stores of one call, in the name of the tool that writes."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -34,13 +34,13 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class DocumentStore:
-    """One drawer, for one call of one tool."""
+    """One document store, for one call of one tool."""
 
     store: Store
     owner: str
     actor: Mapping[str, Any]
     lost: Problem | None = None
-    """Why nothing can be left here; None where it can."""
+    """Why nothing can be stored here; None if it can."""
     new_id: Callable[[], str] = new_id
 
     async def get(self, kind: str, id: str) -> Document | None:
@@ -70,7 +70,7 @@ class DocumentStore:
 
 @dataclass(frozen=True)
 class DocumentStores:
-    """The drawers of the session, of the place in it, and of the person's workspace."""
+    """The document stores of the session, of the place in it, and of the person's workspace."""
 
     session: Documents
     place: Documents

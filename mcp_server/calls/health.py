@@ -1,6 +1,6 @@
-"""What follows when menugate finds itself not in order? The health gate: it turns the work to repair, or asks for that.
+"""What happens if menugate finds itself out of order? The health gate switches the work mode to `repair`, or asks to.
 
-It never raises anything. What could do much harm with a house in disorder is taken down to `normal`.
+It never widens anything. A profile that could do much harm on a faulty server is lowered to `normal`.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ class HealthResponse:
     doors: PostureChanges
     policy: OnFailure
     principals: tuple[str, ...]
-    """Everybody whose work stands on this house."""
+    """All principals who work with this server."""
 
     async def respond_to_faults(self, faults: Sequence[str]) -> str:
-        """What was done about it, in words for the person."""
+        """Respond, and return for the person what was done."""
         reason = "; ".join(faults[:MOST_SAID]) + (f"; and {len(faults) - MOST_SAID} more" * (len(faults) > MOST_SAID))
         await self.doors.store.write(partial(ledger.record_health, reason=reason, policy=self.policy))
         if self.policy is OnFailure.LOG_ONLY:

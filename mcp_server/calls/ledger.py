@@ -1,4 +1,5 @@
-"""What goes into the ledger about a call? A row before it runs, one after it, and one for every call that does not."""
+"""What does the ledger record about a call? A row before it runs, one after, and one for every call that does not
+run."""
 
 import re
 import time
@@ -33,15 +34,16 @@ JudgedT = TypeVar("JudgedT", bound=Judged)
 CHANGING_FILES = frozenset({Effect.WRITE_LOCAL, Effect.DESTROY_LOCAL})
 MOST_COUNTED = 1000
 LONGEST_NAME = 80
-"""A tool name that nobody registered is the caller's text; this much of it is kept."""
+"""Characters kept of a tool name that nobody registered, which is the caller's text."""
 LONGEST_TEXT = 10 * LONGEST_NAME
-"""And this much is looked through for secrets, so that half of one is none that nobody knows."""
+"""Characters of it that are searched for secrets: the cut comes after, so that no half of a secret stays
+unrecognised."""
 QUOTED = re.compile(r"`[^`]*`")
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call that runs: its row, the run it belongs to, since when, and what it was granted."""
+    """A running call: its row, the run it belongs to, when it started, and the effect it was granted."""
 
     intent: int
     run: str
@@ -58,7 +60,7 @@ class LedgerRecorder:
     redact: Callable[[str], str]
     """Takes secrets out of what is kept beside the ledger."""
     notice: Callable[[Judged], None] | None
-    """Told of every decision, where telemetry is on."""
+    """Hears of every decision if telemetry is on."""
     binding: Binding
     """What a yes is about."""
     read_line: ReadLine
@@ -67,9 +69,9 @@ class LedgerRecorder:
     async def record_intent(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
-        """Put on record what is about to run. The yes it stands on is used up with that, and so is a unit."""
+        """Record what is about to run. The same transaction uses up the approval and counts a unit."""
         intent = self._build_row(IntentRow, found, posture, decision)
-        # A call that is taken back meanwhile has its record all the same, and would be left without an outcome.
+        # A call cancelled meanwhile is recorded all the same, and its row would be left without an outcome.
         with anyio.CancelScope(shield=True):
             return await self.store.record_intent(intent, self._build_question_terms(found, intent, yes, facts))
         raise AssertionError("a scope that nobody cancels swallows nothing")
@@ -80,7 +82,7 @@ class LedgerRecorder:
     def prepare_question(
         self, found: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
     ) -> tuple[ApprovedCall, Questioned, Arguments]:
-        """What a yes has to be about, the row for the question, and where the links of its paths lead just now."""
+        """Return what an approval must cover, the row for the question, and where the links of its paths lead now."""
         judged = self._build_row(Questioned, found, posture, decision)
         leads = self.binding.find_destinations(found, facts)
         return self.binding.build_approved_call(found, judged, leads), judged, leads
@@ -105,7 +107,7 @@ class LedgerRecorder:
     def record_outcome(
         self, found: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
-        """How it went. Not waited for: what the caller was promised is the row before."""
+        """Record how the call ended. Nobody waits for this: the caller was promised only the row before."""
         text = shown.text if shown is not None else ""
         self.store.record_outcome(
             OutcomeRow(
@@ -126,7 +128,7 @@ class LedgerRecorder:
     def _collect_notes(
         self, found: ResolvedCall, underway: CallRecord, shown: Ending | None
     ) -> Iterator[tuple[str, str]]:
-        """What a summary of the run will want to know, which the ledger does not hold: it holds no arguments."""
+        """Collect what a summary of the run will need and the ledger does not hold, since it holds no arguments."""
         if not isinstance(shown, Done):
             return
         said = shown.meta.get("notes")
@@ -139,7 +141,7 @@ class LedgerRecorder:
     def _build_question_terms(
         self, found: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
     ) -> QuestionTerms | None:
-        """What the call needs besides its record; None for nearly every call."""
+        """Return what the call needs besides its record; None for nearly every call."""
         changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
         counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
         if yes is None and not counted:
@@ -147,21 +149,21 @@ class LedgerRecorder:
         unit = ("" if found.live.passing else intent.session.id) if counted else None
         if yes is None:
             return QuestionTerms(unit=unit)
-        # Where its paths lead is looked up anew: a link may have been turned since the person was asked.
+        # Look up again where its paths lead: a link may have changed since the person was asked.
         wanted = self.binding.build_approved_call(found, intent, self.binding.find_destinations(found, facts))
         return QuestionTerms(yes.approval.id, wanted, yes.carried, unit)
 
     def _build_row(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
         digest, size = found.measure
         if decision.demand is None:
-            # Refused before anybody looked at its arguments: what the tool does in general is on record then.
+            # Refused before its arguments were looked at: record what the tool does in general.
             decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
         elif why := decision.demand.confirm:
             # The person is shown which file it is about; the record holds no arguments.
             told = decision.reason.replace(why.rstrip("."), mask_quoted_arguments(why.rstrip("."), found.arguments))
             decision = replace(decision, reason=self.redact(told))
         if decision.code is Code.INVALID_ARGUMENTS:
-            # What the caller is told repeats their values, and any of them may be a secret.
+            # The message to the caller repeats argument values, and any of them may be a secret.
             decision = replace(decision, reason=MEANINGS[decision.code])
         session = found.live.session
         stage = get_current_stage(session, posture)
@@ -192,7 +194,7 @@ class LedgerRecorder:
 
 
 def mask_quoted_arguments(why: str, arguments: Arguments) -> str:
-    """A question's words without what they quote of the arguments."""
+    """Return a question's words without what they quote of the arguments."""
     for text in sorted(find_texts(arguments), key=len, reverse=True):
         why = why.replace(f"`{text}`", "`…`")
     return QUOTED.sub("`…`", why)
@@ -208,7 +210,7 @@ def find_texts(value: Any) -> Iterator[str]:
 
 
 def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], int]:
-    """How many tools are seen from where: the same for every call from there, so counted once."""
+    """Count the visible tools. The number is the same for every call from the same position, so it is counted once."""
     known: dict[tuple[object, ...], int] = {}
 
     judged = [ruling.policy]

@@ -1,6 +1,6 @@
-"""What is a seat? One place of a session: that of a connection, of a stdio process, or of nothing but a handle.
+"""What is a live session? One place of a session in this process: a connection's, a stdio process's, or a handle's.
 
-Its session is a frozen value that is replaced when it moves.
+Its `Session` is a frozen value that is replaced when it moves.
 """
 
 import asyncio
@@ -11,27 +11,27 @@ from mcp_server.calls.budgets import BudgetMeter
 from mcp_server.model.sessions import Hold, Holder, Session
 
 MOST_PLACES = 20
-"""Places of one session that it knows of; the same goes for them."""
+"""How many places of one session it keeps track of; each place sees as many of the others."""
 
 
 @dataclass(eq=False)
 class SharedSession:
-    """What all the places of one session have in common, here in this process."""
+    """What all the places of one session share in this process."""
 
     run: str
     spending: BudgetMeter = field(default_factory=BudgetMeter)
     connected: bool = False
     found_again: bool = False
-    """Somebody came back to it by a handle, and may do so again when its connection is gone."""
+    """Somebody returned to it by a handle, and may do so again after its connection is gone."""
     at_hand: tuple["ref[LiveSession]", ...] = ()
-    """The places, the newest last. Only looked at: they are kept where the connections are, and the handles."""
+    """The places, newest last, as weak references: `Sessions` keeps them by connection and by handle."""
     places: int = 0
-    """How many were made beside the first."""
+    """How many were added to the first."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """One move at a time: two that cross would each announce a list the other has already replaced."""
+    """One move at a time: two that cross would each announce a list that the other has already replaced."""
 
     def begin_run(self, run: str) -> None:
-        """Go on with that run, which has spent nothing yet where it is another one."""
+        """Switch to that run. A new run has spent nothing yet."""
         if run != self.run:
             self.run, self.spending = run, BudgetMeter()
 
@@ -50,33 +50,32 @@ class LiveSession:
     handle: str | None = None
     written: bool = False
     passing: bool = False
-    """Nobody will come back to this seat: a call over a connection without memory, carrying no handle."""
+    """Nothing can return to this live session: its connection keeps no session, and the call carries no handle."""
     told: bool = False
-    """Somebody was given its handle, or is about to be: from then on it stays where it is, for whoever does not show
-    that handle."""
+    """Somebody has its handle, or is about to get it. From then on only a call with that handle moves it."""
     turned: bool = False
-    """Paused or let go on since everybody was told last, whoever it was that found out."""
+    """Paused or resumed since the client was last told, whichever process noticed."""
     overspent: BudgetMeter | None = None
-    """What the run had spent when that paused it."""
+    """What the run had spent when its budget paused it."""
 
     @property
     def spending(self) -> BudgetMeter:
         return self.common.spending
 
     def adopt_stored_session(self, stored: Session) -> None:
-        """Stand where the store says. How the list of this connection looks is not written down, nor what holds it."""
+        """Take over the stored session. The store holds neither what this connection's list looks like nor the hold."""
         self.common.begin_run(stored.run)
         self.session = replace(stored, flat=self.session.flat, held=self.session.held)
 
     def set_hold(self, held: Hold | None) -> None:
-        """Paused, or let go on."""
+        """Pause or resume."""
         before = self.session.held
         if before == held:
             return
         if held is not None and held.by is Holder.BUDGET:
             self.overspent = self.spending
         elif before is not None and before.by is Holder.BUDGET and self.overspent is self.spending:
-            # Whoever lets a run go on that had spent its budget gives it another: one, however many places it has.
+            # Resuming a run that had spent its budget gives it a new one: one for all its places together.
             self.common.spending = BudgetMeter()
         self.session = replace(self.session, held=held)
         self.turned = True

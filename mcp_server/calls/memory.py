@@ -1,4 +1,4 @@
-"""What is known of this project from before? Looked up in the name of one principal, and written on success alone."""
+"""What is known of this project from before? Read per principal; written only if a run succeeds."""
 
 import re
 from collections import Counter
@@ -16,10 +16,10 @@ from mcp_server.state import memory
 from mcp_server.state import notes as state_notes
 from mcp_server.state.store import Store
 
-# What of a run that succeeded is worth remembering? Its answer in short, the lines of it that say what they are, the
+# What is worth remembering of a run that succeeded? Its answer in short, the lines marked as facts or decisions, the
 # decisions its tools noted, and the files it changed.
 #
-# What a run decided halfway and dropped again is not in its answer, so what is kept is what lasted.
+# A decision that the run dropped halfway is not in its answer, so only what lasted is kept.
 
 MARKED = re.compile(
     r"^[ \t>*_+#-]{0,20}(decision|fact)[*_]{0,3}[ \t]{0,3}:[*_]{0,3}[ \t]*(\S[^\n]*)$", re.IGNORECASE | re.MULTILINE
@@ -63,16 +63,16 @@ class ProjectMemory:
         return Lookup(self.store, session.principal)
 
     async def learn(self, session: Session, answer: str) -> str:
-        """A run of this session succeeded with that answer: what was remembered of it, in words for its model."""
+        """Remember a successful run of this session by its answer; return for the model what was remembered."""
         try:
             notes = await self.store.read(partial(state_notes.load_notes, run=session.run))
-            # Redacted before it is cut, so that no half of a secret slips through; notes were when they were kept.
+            # Redact before cutting, so that no half of a secret slips through. Notes were redacted when they were kept.
             said = distil_answer(self.redact(answer), notes)
             actor = {"session": session.id, "run": session.run}
             learned = memory.NewMemory(session.principal, said, "run", actor)
             kept = await self.store.write(partial(memory.remember_entries, learned=learned, new_id=new_id))
         except Refusal as refused:
-            # The run is over and on record all the same; what could not be remembered is said, not failed.
+            # The run is over and recorded anyway: report what could not be remembered, but do not fail.
             return f" Nothing was remembered: {refused.problem.message}"
         counted = Counter(one.tier for one in kept)
         parts = [f"{count} {tier}{'s' * (count != 1)}" for tier in Tier if (count := counted[tier])]
@@ -81,7 +81,7 @@ class ProjectMemory:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The `Memory` port for one principal: nobody reads what another one's runs left behind."""
+    """The `Memory` port for one principal: nobody reads what another principal's runs left behind."""
 
     store: Store
     principal: str
@@ -93,7 +93,8 @@ class Lookup:
 
 
 def rank_entries(entries: list[MemoryEntry], query: str) -> list[MemoryEntry]:
-    """Those that hold a term of the query, the most terms first, then by tier, then the newest; all without a query."""
+    """Rank the entries that hold a term of the query: most terms first, then by tier, then newest. Without a query,
+    return all."""
     tiers = {tier: place for place, tier in enumerate(Tier)}
     if not query.strip():
         return sorted(entries, key=lambda one: (-one.at, tiers[one.tier], one.id))

@@ -27,12 +27,12 @@ from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.router import Route, RouteChoice, route
 
 MOST_EARLIER = 5
-"""Places that are named to who gets a further one."""
+"""How many earlier places are named to a caller that gets a new one."""
 
 
 @dataclass(frozen=True)
 class Navigators:
-    """Opens a navigator where a call needs one; most never move."""
+    """Opens a navigator when a call needs one; most calls never move."""
 
     ruling: CurrentPolicy
     sessions: Sessions
@@ -54,15 +54,15 @@ class MenuNavigator:
     posture: Callable[[], Posture]
     course: RunLifecycle
     named: bool = False
-    """The call showed a menu handle: it is about that place, and makes no other."""
+    """The call carried a menu handle: it is about that place, and creates no other."""
     fixed: bool = False
-    """The client's list stays as it is."""
+    """The client's list never changes."""
     carriers: bool = True
     """The carriers are in that list."""
     stood: Session | None = None
-    """Where the session was before this desk moved it; None where it did not."""
+    """The session before this navigator moved it; None if it did not."""
     arrived: bool = False
-    """The connection is to stand at this desk's seat, which may be another one than the call came from."""
+    """The connection must switch to this navigator's live session, which may not be the one the call came from."""
 
     def show_menu(self) -> Ending:
         mode = self.policy.menus.get(self.live.session.mode)
@@ -73,9 +73,9 @@ class MenuNavigator:
         if isinstance(mode, Problem):
             return mode
         if not self.named:
-            # Who comes without a handle may be another agent on the same connection, and gets a place of its own.
+            # A caller without a handle may be another agent on the same connection, so it gets a place of its own.
             self.live = await self.sessions.claim(self.live)
-        # The handle first: from then on there is a session, and its way into the mode is on record.
+        # Write the session before it moves, so that entering the mode is on record.
         handle = await self.sessions.ensure_handle(self.live)
         problem = await self._move(mode.name, f"menu_enter {mode.name}")
         if problem is not None:
@@ -84,7 +84,7 @@ class MenuNavigator:
         return self._describe_entered_mode(mode, handle)
 
     async def move_to_mode(self, mode: Mode) -> Problem | None:
-        """Move to that mode, saying nothing about it."""
+        """Move to that mode without a reply."""
         return await self._move_to_free_place(mode.name, f"menu_enter {mode.name}")
 
     def find_enterable_mode(self, wish: str) -> Mode | Problem:
@@ -94,7 +94,7 @@ class MenuNavigator:
         return mode
 
     async def _move_to_free_place(self, mode: str | None, reason: str) -> Problem | None:
-        """Move, but never a place whose handle somebody was given, unless the call shows that handle."""
+        """Move, but never move a place whose handle somebody has, unless the call carries that handle."""
         if not self.named:
             self.live = await self.sessions.choose_place(self.live, mode)
         problem = await self._move(mode, reason)
@@ -164,7 +164,7 @@ class MenuNavigator:
                 return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shorten_text(wish)}`.", f"Modes: {names}.")
 
     def _find_visible_tools(self, mode: Mode) -> list[Tool]:
-        """What the mode offers under the person's posture: what would be refused is not offered."""
+        """Return the tools the mode offers under the current posture: a tool that would be refused is not offered."""
         session = self.live.session
         shown = (
             set(list_visible_tools(session, self.posture(), self.policy))
@@ -225,7 +225,8 @@ class MenuNavigator:
         return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
 
     def _find_earlier_places(self) -> list[tuple[str, str]]:
-        """The mode and handle of this session's other places, the newest last, for who was given another one now."""
+        """Return mode and handle of this session's other places, newest last, for a caller that has just been given a
+        new one."""
         if self.named:
             return []
         told = [one for one in self.live.common.live_sessions if one.told and one is not self.live]

@@ -1,4 +1,4 @@
-"""How is the person reached? Through the client where it can ask, and always through the outbox."""
+"""How do we reach the person? Through the client if it can ask, and always through the outbox."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class PersonChannel:
         try:
             reply = await self.client.request(key, "elicitation/create", params)
         except Refusal as refused:
-            # A client that does not answer is not an answer; the message is kept either way.
+            # A client that does not answer has not answered; the message is kept either way.
             return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
         answer = content.get("answer")

@@ -1,4 +1,4 @@
-"""Is this run paused? What the person, a finished unit or a spent budget holds, in memory and as the state has it."""
+"""Is this run paused? Holds set by the person, a finished unit or a spent budget, cached from the state."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from mcp_server.state.store import Store
 class Holds:
     store: Store
     _known: dict[tuple[str, str], Hold] | None = None
-    """None until the state was asked."""
+    """None until the state was read."""
 
     @property
     def is_loaded(self) -> bool:
@@ -22,11 +22,11 @@ class Holds:
         self._known = await self.store.read(runs.load_holds)
 
     def set_known_holds(self, known: dict[tuple[str, str], Hold]) -> None:
-        """What somebody read who asked for more than that."""
+        """Take over holds that a caller read along with other things."""
         self._known = known
 
     def find_hold(self, session: Session) -> Hold | None:
-        """What holds this session: what is about all of its person's sessions first."""
+        """Find what holds this session; a hold on all of the person's sessions comes first."""
         if not self._known:
             return None
         everywhere = self._known.get((session.principal, ""))

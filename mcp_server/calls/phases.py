@@ -1,4 +1,4 @@
-"""How far is a run in its phases? What its calls took from the budget and proved, kept where a restart finds it."""
+"""How far is a run in its phases? What its calls spent and proved in each, kept where a restart finds it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -24,7 +24,7 @@ from mcp_server.policy.refusals import refuse_spent_phase
 from mcp_server.state.store import Store
 
 ATTEMPTS = 50
-"""So often a count is begun anew because another call of the session counted first."""
+"""How often a count starts over because another call of the session counted first."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class PhaseLogs:
         return Log.from_body(kept.body).spent.get(session.phase, 0) if kept else 0
 
     async def count_call(self, found: ResolvedCall, demand: Demand) -> None:
-        """Count the call before it runs. Raises where calls made at once have taken the last place meanwhile."""
+        """Count the call before it runs. Raises if parallel calls have taken the last one meanwhile."""
         if found.live.session.phase is None or found.tool.meta:
             return
         within = _get_parent_tool(found)
@@ -86,7 +86,7 @@ def _get_parent_tool(found: ResolvedCall) -> str | None:
 
 
 def get_ending_facts(ending: Ending) -> Mapping[str, Any]:
-    """What a tool says for programs; how a command ended is among it."""
+    """Return what a tool reports for programs, such as a command's exit code."""
     if isinstance(ending, Done):
         return {**(ending.data or {}), **ending.meta}
     return (ending.data or {}) if isinstance(ending, Problem) else {}

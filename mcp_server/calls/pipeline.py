@@ -1,6 +1,6 @@
 """How does a call run? Find, enter, decide, refuse, ask, act, record: every call of every client goes through `run`.
 
-The rule for editing: a step is a method and a line in `run`; nothing about a call is decided anywhere else.
+To add a step, add a method and a line in `run`. Nothing about a call is decided anywhere else.
 """
 
 import time
@@ -65,14 +65,14 @@ class Pipeline:
     phases: PhaseLogs
     live_calls: RunningCalls
     failed: Callable[[str, BaseException], None]
-    """Where an exception that is our own fault goes; never to the client."""
+    """Receives exceptions that are our own fault; the client never sees them."""
 
     @property
     def policy(self) -> Policy:
         return self.ruling.policy
 
     async def run(self, asked: CallRequest) -> Ending:
-        """One call, from what was asked to what is shown. Nothing fails open: no record, no run."""
+        """Run one call, from the request to the answer. Nothing fails open: without a record, nothing runs."""
         try:
             await self.ruling.renew()
             found = await self.finding.resolve_call(asked)
@@ -84,16 +84,17 @@ class Pipeline:
                 with running.scope:
                     entered = await self.enter_carried_mode(found)
                     return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
-                # Only whom the person's word ended comes here.
+                # Only a call that the person stopped gets here.
                 return self.showing.filter_problem(running.build_stopped_problem())
             finally:
                 self.live_calls.leave(running)
         except Refusal as trouble:
-            # The state could not be written: what has no record does not run.
+            # The state could not be written, and without a record nothing runs.
             return self.showing.filter_problem(trouble.problem)
 
     async def decide_and_act(self, found: ResolvedCall) -> Ending:
-        """Decide, ask where that is the answer, and decide again: what holds is what holds at the end of that."""
+        """Decide, ask if needed, decide again: only the last decision counts, because things may change while the
+        person answers."""
         yes: ApprovalGrant | None = None
         while True:
             found = await self.finding.look_through_tree(await self.apply_current_rules(found))
@@ -110,7 +111,7 @@ class Pipeline:
                     return self.showing.filter_problem(answer)
                 yes = answer
                 continue
-            # Looked up anew: what it stands on may have changed since the person was asked.
+            # Look again: the facts may have changed since the person was asked.
             facts = await self.find_standing_facts(found, posture, decision) if yes else NO_FACTS
             if isinstance(facts, Problem):
                 return await self.refuse_unapproved_call(found, posture, facts)
@@ -123,13 +124,13 @@ class Pipeline:
                         found, posture, build_lapsed_approval_problem(found.tool, begun.why)
                     )
                 case PostureMoved():
-                    # The person changed the posture since; what was decided under the old one does not count.
+                    # The posture has changed; a decision under the old one does not count.
                     await self.postures.refresh()
                 case RunPaused():
                     await self.course.holds.refresh()
 
     async def apply_current_rules(self, found: ResolvedCall) -> ResolvedCall:
-        """The call under the rules that hold now, which may be about places that none was about before."""
+        """Bring the call up to the current rules. New rules may be about places, so its links are followed again."""
         before = self.policy
         await self.ruling.renew()
         return (
@@ -141,7 +142,7 @@ class Pipeline:
     async def begin_call(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
-        """On record, and its place in the budget taken before anything is waited for."""
+        """Record the call, after taking its place in the budget: parallel calls see it before anything is awaited."""
         found.live.spending.count_call(found.tool)
         begun: Begun | None = None
         try:
@@ -168,7 +169,7 @@ class Pipeline:
         return await self.phases.count_phase_calls(found.live) if found.live.session.phase else 0
 
     async def enter_carried_mode(self, found: ResolvedCall) -> ResolvedCall | Ending:
-        """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
+        """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""
         if found.carrier is None:
             return found
         posture = await self.postures.get_current(found.asked.principal)
@@ -185,7 +186,8 @@ class Pipeline:
         return await self.refuse_unresolved_call(found.asked, entered) if isinstance(entered, Problem) else entered
 
     async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
-        """What becomes of a carried call in the mode that it is to enter first: one that is refused moves nothing."""
+        """Decide a carried call as if its mode were entered already: a call that will be refused must not move
+        anything."""
         found = await self.finding.look_through_tree(await self.apply_current_rules(found))
         await self.course.refresh_hold(found.live)
         session = replace(found.live.session, mode=mode.name)
@@ -207,7 +209,7 @@ class Pipeline:
         return self.showing.filter_problem(advise_other_tools(found, problem, decision.instead, self.policy))
 
     async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
-        """A yes of the person's, or why there is none. Where a question ends the call, that is raised."""
+        """Return the person's approval, or why there is none. Raises if the question ends the call."""
         facts = await self.find_standing_facts(found, posture, decision)
         if isinstance(facts, Problem):
             await self.refuse_unapproved_call(found, posture, facts)
@@ -222,7 +224,7 @@ class Pipeline:
     async def find_standing_facts(
         self, found: ResolvedCall, posture: Posture, decision: Decision
     ) -> Arguments | Problem:
-        """What else decides what this call does, from ports that may only read."""
+        """Look up what else decides what this call does, through ports that may only read."""
         if found.tool.stands_on is None:
             return {}
         context = self._build_context(found, posture, decision, 0)
@@ -230,7 +232,7 @@ class Pipeline:
         return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
     async def refuse_unapproved_call(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
-        """On record: a call that needed a yes and has none."""
+        """Record that a call needed an approval and has none."""
         decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
         await self.recorder.record_refusal(found, posture, decision)
         return self.showing.filter_problem(problem)
@@ -246,7 +248,7 @@ class Pipeline:
         found.live.spending.start_clock()
         mark_acting()
         try:
-            # Taken back while the record was written: then there is a record, and nothing runs.
+            # Cancelled while its row was written: the row stays, the tool does not run.
             await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._run_tool(found, context)
             shown = await self.showing.filter_ending(advise_reading_first(found, ending, self.policy), found.tool)
@@ -270,7 +272,7 @@ class Pipeline:
         return shown
 
     async def update_run_summary(self, found: ResolvedCall, underway: CallRecord, shown: Ending) -> None:
-        """What the run came to so far, where it has grown long; whoever follows that summary is told."""
+        """Summarise the run so far if it has grown long, and notify whoever subscribed to the summary."""
         size = found.measure[1] + len(shown.text)
         if await self.run_memory.count_call(underway.run, underway.intent, size):
             for run in (underway.run, LATEST):
@@ -282,7 +284,7 @@ class Pipeline:
             found.live.session = replace(found.live.session, steps=found.live.session.steps + 1)
 
     async def _run_tool(self, found: ResolvedCall, context: ToolContext) -> Ending:
-        """The tool's own ending, or the problem that stands for whatever it raised."""
+        """Run the tool. Returns its own ending, or a problem in place of whatever it raised."""
         tool, seconds = found.tool, found.tool.timeout
         try:
             with anyio.move_on_after(seconds):
@@ -298,7 +300,7 @@ class Pipeline:
         except Interruption:
             raise
         except (Exception, SystemExit) as fault:
-            # A pack is somebody else's code: whatever it raises or returns ends this call and no more.
+            # A pack is somebody else's code: whatever it raises or returns ends this call and no other.
             self.failed(tool.name, fault)
             return Problem(
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
@@ -319,7 +321,7 @@ class Pipeline:
         return ToolContext(self.ports, found, profile, call, open_desk, found.live.session, demand, hides)
 
     async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
-        """A call that a tool makes on the way to its answer is a call like any other."""
+        """Run a call that a tool makes for its own answer. It is a call like any other."""
         asked = build_nested_call(found, record, tool, arguments, self.policy)
         return asked if isinstance(asked, Problem) else await self.run(asked)
 

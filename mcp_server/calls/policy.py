@@ -1,4 +1,4 @@
-"""By which policy is a call judged? By the one that holds when it is decided: one value, and swapped as a whole."""
+"""Which policy applies to a call? The one in force when the call is decided: one value, always replaced as a whole."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from mcp_server.model.policy import Policy
 
 
 async def _keep_policy() -> None:
-    """Nobody looks whether something was written since."""
+    """Keep the policy: nothing checks whether its files have changed."""
 
 
 @dataclass
 class CurrentPolicy:
     policy: Policy
     renew: Callable[[], Awaitable[None]] = _keep_policy
-    """Take over what the person wrote since, before the next decision."""
+    """Runs before each decision and takes over what the person has written since."""

@@ -13,51 +13,51 @@ from mcp_server.state import approval_questions, posture, posture_changes, runs
 from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.store import Store
 
-# Which posture holds for a principal now? What the person chose, below the operator's ceiling.
+# Which posture holds for a principal now? The person's choice, capped by the operator's ceiling.
 
 
 @dataclass
 class CurrentPostures:
     store: Store
     default: Posture
-    """Where a person stands who has chosen nothing yet."""
+    """The posture of a person who has chosen nothing yet."""
     ceiling: Profile
     ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
-    """Lower ones, for principals the operator set one for."""
+    """Lower ceilings, for the principals that the operator gave one."""
     _known: dict[str, Posture] = field(default_factory=dict[str, Posture])
     _assumed: set[str] = field(default_factory=set[str])
-    """Whose posture was learned by a glimpse, which is good enough for a list and not for a call."""
+    """Principals whose posture comes from an early read: good enough for a list, not for a call."""
     _moved: set[str] = field(default_factory=set[str])
 
     async def get_current(self, principal: str) -> Posture:
-        """From memory, once asked for: the store says when it changed."""
+        """Answer from memory once loaded: the store tells us when it changes."""
         known = None if principal in self._assumed else self._known.get(principal)
         return known or await self._load_posture(principal)
 
     async def get_for_display(self, principal: str) -> Posture:
-        """For whoever only looks at what there is, which does not wait for the state to be open."""
+        """Return the posture for display only, without waiting for the state to open."""
         return self._known.get(principal) or await self._load_posture(principal)
 
     def get_known(self, principal: str) -> Posture:
-        """For who was asked about before; everybody else is trusted with nothing yet."""
+        """Return the posture if it is known; an unknown principal is trusted with nothing yet."""
         return self._known.get(principal) or Posture.most_restricted()
 
     def assume(self, principal: str, chosen: PostureChoice | None) -> None:
-        """What was learned before the state was open, for whoever only looks."""
+        """Take over, for display only, a choice that was read before the state was open."""
         self._remember_choice(principal, chosen)
         self._assumed.add(principal)
 
     def get_known_principals(self) -> frozenset[str]:
-        """Who was asked about so far."""
+        """The principals asked about so far."""
         return frozenset(self._known)
 
     async def refresh(self) -> None:
-        """Read again what everybody seen so far has chosen."""
+        """Reload the choice of every principal seen so far."""
         for principal in tuple(self._known):
             await self._load_posture(principal)
 
     def pop_changed_principals(self) -> frozenset[str]:
-        """Whose posture is another one since this was asked last, whoever it was that found out."""
+        """Return whose posture has changed since the last time this was asked, whatever noticed the change."""
         moved = frozenset(self._moved)
         self._moved.clear()
         return moved
@@ -68,12 +68,12 @@ class CurrentPostures:
         return self._remember_choice(principal, chosen)
 
     def get_ceiling(self, principal: str) -> Profile:
-        """The profile that nobody takes this one beyond."""
+        """The highest profile that this principal can have."""
         own = self.ceilings.get(principal, self.ceiling)
         return own if self.ceiling.covers(own) else self.ceiling
 
     def posture_from_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
-        """What a choice comes to here: over what is usual, below the ceiling."""
+        """Apply a choice to the default posture, capped by the ceiling."""
         return (chosen.apply_to(self.default) if chosen else self.default).cap_profile(self.get_ceiling(principal))
 
     def _remember_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
@@ -84,12 +84,12 @@ class CurrentPostures:
         return found
 
 
-# Through which doors does the person's word come in, and what is refused at them?
+# Who may change the posture, and which changes are refused?
 #
-# Nobody else calls `ask`: no tool, no menu, no answer of a client. The terminal may raise the profile up to the
-# ceiling. A prompt may widen what holds too, once the person has said yes: to a question that they must have read, or
-# at a terminal where the client cannot ask, the question was not answered, or the operator does not trust the client
-# to ask (`approvals: out_of_band`).
+# No tool and no menu calls `request_change`, and no client's answer to a tool's question leads to it. The terminal may
+# raise the profile up to the ceiling. A prompt may widen the posture too, but only after the person approved: by
+# answering a question that they must have read, or at a terminal if the client cannot ask, the question was not
+# answered, or the operator does not trust the client to ask (`approvals: out_of_band`).
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class PostureChanges:
     postures: CurrentPostures
     new_id: Callable[[], str]
     ceiling_set_by: str
-    """Who says how high the profile may go, in words for the person."""
+    """Who set the ceiling, in words for the person."""
 
     async def request_change(
         self, principal: str, change: PostureChange, epoch: int | None = None
     ) -> PostureChoice | VersionMoved | Problem:
-        """`epoch`: what it was weighed against; where that is no longer what holds, nothing is changed."""
+        """`epoch`: that of the posture the change was weighed against. If another one holds by now, nothing changes."""
         wished = change.axes.get("profile")
         ceiling = self.postures.get_ceiling(principal)
         if isinstance(wished, Profile) and not ceiling.covers(wished):
@@ -113,20 +113,21 @@ class PostureChanges:
         )
 
     async def load_posture_and_choice(self, principal: str) -> tuple[Posture, PostureChoice | None]:
-        """What holds and what is to come by the file itself: whoever changes something looks at what is there now."""
+        """Read the posture and its pending changes from the file itself: a change must start from what is there now."""
         choice = await self.store.read(partial(posture.load_choice, principal=principal))
         return self.postures.posture_from_choice(principal, choice), choice
 
     def find_narrowest_posture(
         self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange
     ) -> Posture:
-        """The narrower of what holds and what it comes down to: whoever keeps something beyond its time widens it."""
+        """Return the narrowest of the current posture and those it will fall back to: making something outlast its time
+        widens the posture, too."""
         for later in list_coming_choices(choice, change) if choice else ():
             now = get_narrower_posture(now, self.postures.posture_from_choice(principal, later))
         return now
 
     async def describe_waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
-        """What of this principal's alone waits for the person, in words."""
+        """Describe what waits for the person, for this principal only."""
         held = await self.store.read(runs.load_active_holds)
         asked = await self.store.read(approval_questions.load_approvals)
         mine = {key: hold for key, hold in held.items() if key[0] == principal}

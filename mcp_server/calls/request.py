@@ -1,4 +1,4 @@
-"""What was asked for, by whom, and what may one call ask for on its way?"""
+"""What was requested, by whom, and what may one call request in turn?"""
 
 import hashlib
 import json
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from mcp_server.model.context import Client, Progress
 
 
-# What was asked for, by whom, in which seat, and what does it mean?
+# What was requested, by whom, in which live session, and what does it mean?
 
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class Interruption(Exception):
-    """The call stops here without an ending of its own: a question goes out, or the protocol answers for it.
+    """Stops a call without an ending of its own: a question goes out, or the protocol answers instead.
 
-    Whoever raises it says how it is to be recorded; the pipeline records and lets it through.
+    Each subclass says how it is recorded; the pipeline records it and lets it pass.
     """
 
     recorded_as = "question"
@@ -35,19 +35,19 @@ class Interruption(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ParentCall:
-    """The call that makes another one on the way to its own answer."""
+    """The call on whose behalf a tool makes another one."""
 
     tool: str
     record: int
     """Its row in the ledger."""
     depth: int = 1
     loose: bool = True
-    """No handle came with the call that a client made."""
+    """The client's call, the outermost one, came without a handle."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call as it came in, before anybody looked what it means."""
+    """A call as it came in, before anything was resolved."""
 
     tool: str
     arguments: Arguments
@@ -57,21 +57,23 @@ class CallRequest:
     progress: "Progress"
     transport: str
     moved: Callable[[LiveSession, Session], Awaitable[None]]
-    """Tell whoever looks at this seat's list, which stood there before, and give this client time to look."""
+    """Announces a changed list to everybody who sees it, given the live session and where it was before, and gives this
+    client time to fetch the list."""
     surface: Surface = Surface.HEADLESS
     within: ParentCall | None = None
-    """None for what came from a client."""
+    """None if the call came from a client."""
     turn: Callable[[LiveSession], Session | None] = lambda _seat: None
-    """Let the client's connection stand at that place of its session; where it stood, None where that is the same."""
+    """Switches the client's connection to that place of its session. Returns where it was; None if that is the same
+    place."""
     fixed: bool = False
-    """The client's list stays as it is, whatever mode is entered: what is behind it is reached through a carrier."""
+    """The client's list never changes, whichever mode is entered: it reaches other tools through a carrier."""
     carriers: bool = True
-    """Are the carriers in the client's list? Where they are not, nobody is told of them."""
+    """The carriers are in the client's list. If they are not, no answer mentions them."""
 
 
 @dataclass(frozen=True)
 class ResolvedCall:
-    """The tool that was meant, and the seat it is judged in: a carrier is no longer in sight."""
+    """The tool that was meant, and the live session it is judged in. A carried call is already unpacked."""
 
     asked: CallRequest
     tool: Tool
@@ -80,20 +82,20 @@ class ResolvedCall:
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
     led: Arguments | None = None
-    """The arguments with every path as where its links lead; None where they lead nowhere else."""
+    """The arguments with every path's links followed; None if no link leads elsewhere."""
     handle: str | None = None
     """The menu handle that came with the call."""
     beneath: tuple[PathsBeneath, ...] = ()
-    """What rules say of what lies in the tree that the call takes whole."""
+    """What rules say about the contents of a folder that the call takes as a whole."""
 
     @property
     def readings(self) -> tuple[Arguments, ...]:
-        """The arguments as they were written and, where links make that something else, as what they mean."""
+        """The arguments as written, and, if links change what they mean, as resolved."""
         return tuple(one for one in (self.arguments, self.led) if one is not None)
 
     @property
     def loose(self) -> bool:
-        """Nothing binds it to a place: neither a handle of its own nor that of the call it is made within."""
+        """True if nothing ties the call to a place: neither its own handle nor that of the call it is made within."""
         return self.handle is None and (self.asked.within is None or self.asked.within.loose)
 
     @cached_property
@@ -102,12 +104,12 @@ class ResolvedCall:
 
 
 def measure_arguments(arguments: Arguments) -> tuple[str, int]:
-    """The digest of the arguments in their one canonical form, and how long that is."""
+    """Return the digest of the arguments in canonical form, and its length."""
     canonical = CANONICAL.encode(arguments).encode()
     return hashlib.sha256(canonical).hexdigest(), len(canonical)
 
 
-# What may one tool call on the way to its own answer? What a client could have called, and no way to call further.
+# What may a tool call for its own answer? What a client could call, except meta tools and carriers.
 
 DEEPEST = 2
 
@@ -115,7 +117,7 @@ DEEPEST = 2
 def build_nested_call(
     found: ResolvedCall, record: int, tool: str, arguments: Arguments, policy: Policy
 ) -> CallRequest | Problem:
-    """The call as the gate takes it: by the same caller, at the same place, naming the call it is made for."""
+    """Build the call as the gate takes it: same caller, same place, with the call that makes it."""
     depth = (found.asked.within.depth if found.asked.within else 0) + 1
     named = policy.tools.get(tool)
     if tool in CARRIERS or (named is not None and named.meta):

@@ -38,11 +38,11 @@ class CallResolver:
     sessions: Sessions
     navigators: Navigators
     root: str
-    """The workspace, as a caller may write it in front of every path."""
+    """The workspace, as a caller may write it in front of any path."""
     leads: Callable[[str], str]
-    """Where the links of a path lead."""
+    """Follows the links of a path."""
     holds: Callable[[str, int], tuple[str, ...] | None]
-    """What lies in a folder; None where that is more than so many entries."""
+    """Lists a folder; None if it has more entries than the given number."""
 
     @property
     def policy(self) -> Policy:
@@ -81,7 +81,7 @@ class CallResolver:
         return resolve_links(tool, arguments, self.policy, self.leads, self.root)
 
     async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
-        """The call with what rules say of the tree that it takes whole, as that is now."""
+        """Add what rules say about the folder that the call takes as a whole, as it is now."""
         if not (found.tool.tree and has_tree_rules(found.tool, self.policy)):
             return found
         says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, self.policy, self.holds)
@@ -97,12 +97,13 @@ class CallResolver:
             and here.pinned
             and (found.session.pinned, found.session.mode) != (True, here.mode)
         ):
-            # A pinned endpoint promises one mode; a handle from elsewhere, which could be moved on, must not widen it.
+            # A pinned endpoint promises one mode. A handle from elsewhere can be moved to another, so it must not widen
+            # that.
             return asked.live
         return found
 
     def find_wished_mode(self, found: ResolvedCall) -> Mode | Problem | None:
-        """The mode that a carrier is to enter first; None where there is nowhere to go."""
+        """Find the mode that a carrier must enter first; None if there is none to enter."""
         wish = found.asked.arguments.get("mode") if found.carrier else None
         if wish is None or wish == found.asked.live.session.mode:
             return None
@@ -110,7 +111,7 @@ class CallResolver:
         return desk.find_enterable_mode(str(wish))
 
     async def enter_mode(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
-        """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
+        """Enter the mode that a carrier names in `mode`, found by the same router as `menu_enter`, in the same step."""
         asked = found.asked
         desk = self.navigators.open(asked, asked.live, found.handle is not None)
         went = await desk.move_to_mode(mode)
@@ -121,8 +122,8 @@ class CallResolver:
 
 
 async def announce_move(found: ResolvedCall, desk: MenuNavigator | None, before: Session | None = None) -> None:
-    """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
-    the run on."""
+    """Announce the move to everybody who sees the list. `before`: where the session was, if the call itself advanced
+    the run."""
     asked, live, stood = found.asked, found.live, before
     if desk is not None:
         left = asked.turn(desk.live) if desk.arrived else None
@@ -132,8 +133,8 @@ async def announce_move(found: ResolvedCall, desk: MenuNavigator | None, before:
 
 
 def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
-    """What a carrier carries, with its arguments, if it may carry that at all."""
-    # Checked here and not by the decision, which will see the carried tool and its arguments alone.
+    """Return the carried tool and its arguments, or why it may not be carried."""
+    # Checked here because the decision will see only the carried tool and its arguments.
     if wrong := policy.unfit(carrier.name, given):
         return Problem(Code.INVALID_ARGUMENTS, wrong, _describe_carried_call(carrier, given, policy))
     name = str(given["tool"])
@@ -150,7 +151,8 @@ def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: s
 
 
 def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> str:
-    """What to call instead: with the tool's own arguments where they belong, which many put beside its name."""
+    """Show the call that was meant, with the tool's own arguments in `arguments`: many models put them beside its
+    name."""
     tool = policy.tools.get(str(given.get("tool")))
     if tool is None or tool.name in (*META_TOOLS, *CARRIERS):
         return f"Call `{carrier.name}` again with arguments that fit."
@@ -165,7 +167,8 @@ def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> s
 def resolve_links(
     tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str
 ) -> Arguments | None:
-    """What rules about places are asked about as well: a link would be a name that no rule knows."""
+    """Resolve links, so that rules about places are asked about the target as well: otherwise a link is a name that no
+    rule knows. None if no link changes anything, or if no rule could care."""
     of_tree = bool(tool.tree) and has_tree_rules(tool, policy)
     if not of_tree and not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind):
         return None
@@ -177,7 +180,7 @@ def resolve_links(
             return value
         asked = tool.join_base_path(name, value, given)
         there = leads(asked)
-        # What is relative to another argument cannot say so any more once it leads elsewhere.
+        # A path relative to another argument cannot stay relative once its link leads elsewhere.
         return value if there == asked else there if asked == value else f"{root.rstrip('/')}/{there}"
 
     there = {name: resolve_value(name, given[name]) for name in tool.places if name in given}
@@ -188,8 +191,8 @@ READING = re.compile(r'Read\(file_path="(.+)"\)')
 
 
 def advise_reading_first(found: ResolvedCall, ending: Ending, policy: Policy) -> Ending:
-    """Reading first helps in the place of this call alone, so the call to make names that place. A carried call without
-    a handle may share nothing with the one before."""
+    """Name this call's place in the advice: reading first helps only there. A carried call without a handle may share
+    nothing with the call before."""
     if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
         return ending
     if found.live.passing and (said := READING.search(ending.way_out or "")):
@@ -206,7 +209,7 @@ SOME_HANDLE = "menu_..."
 
 
 def _describe_reading_with_handle(found: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
-    """Where nothing is remembered without a handle, reading first would never help."""
+    """Advise to use a handle: without one nothing is remembered, so reading first would never help."""
     here = find_mode_with(("Read", found.tool.name), found.live.session, policy)
     enter = format_enter_call(here) if here else "`menu_enter`"
     read = _describe_reading_here(found, said, policy, SOME_HANDLE)
@@ -219,7 +222,7 @@ def _describe_reading_with_handle(found: ResolvedCall, said: "re.Match[str]", po
 def _describe_reading_here(
     found: ResolvedCall, said: "re.Match[str]", policy: Policy, handle: str | None = None
 ) -> str:
-    """As this client has to call it, to be in the place where the refused call was."""
+    """Show the read as this client must call it, so that it runs in the place of the refused call."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
     where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
     if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
@@ -229,7 +232,8 @@ def _describe_reading_here(
 
 
 def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Problem:
-    """A thought that leads a run on is forgotten where calls share no connection and give no handle."""
+    """Advise to think with a handle: if calls share no connection and carry no handle, a thought that advances the run
+    is forgotten."""
     if problem.code is Code.WRONG_STAGE and found.handle:
         return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
     if problem.code is not Code.WRONG_STAGE or not found.live.passing:
@@ -239,8 +243,8 @@ def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Proble
 
 
 def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
-    """A client whose list stays as it is cannot make the same call again once the mode is entered: it is shown one
-    that it can make. Who showed a handle is told to move that place, and not to begin another one."""
+    """Suggest a call that this client can make: if its list never changes, entering the mode does not let it repeat
+    this one. A caller that gave a handle is told to move that place, not to create another."""
     modes = policy.menus.find_modes_with(found.tool.name)
     if problem.code is not Code.WRONG_MODE or found.live.session.pinned or not modes:
         return problem
@@ -258,7 +262,7 @@ def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> 
 
 
 def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
-    """The tools that do it, called as this client has to call them."""
+    """Suggest the tools that do it, in the form in which this client must call them."""
     mode = find_mode_with(tools, found.live.session, policy)
     there = mode is not None and mode.name == found.live.session.mode
     if mode is None or not (found.asked.fixed or (found.handle and not there)):

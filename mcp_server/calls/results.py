@@ -1,4 +1,4 @@
-"""What of an ending is shown? No secret, nothing from outside unmarked, and never more than a client can take."""
+"""How much of an ending is shown? No secret, no outside text without a mark, and never more than a client can take."""
 
 import json
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ MOST_TOLD_CHARS = 500
 
 
 class BadToolResult(TypeError):
-    """A tool returned what no client can be shown."""
+    """A tool returned something that no client can be shown."""
 
 
 def check_ending(ending: object) -> Ending:
-    """The ending, if it is one through and through: its parts are what they should be, and JSON can say them."""
+    """Return the ending if it is valid throughout: every part has its type, and JSON can represent it."""
     said: list[object]
     match ending:
         case Done(text=str(), data=None | Mapping() as data, blocks=tuple() as blocks):
@@ -39,7 +39,7 @@ def check_ending(ending: object) -> Ending:
 
 
 def _to_json(block: object) -> object:
-    """What JSON has to say of a block; a picture's bytes are written by us."""
+    """Return the part of a block that JSON must represent. We encode a picture's bytes ourselves."""
     match block:
         case Picture(data=bytes(), media_type=str()):
             return None
@@ -50,7 +50,7 @@ def _to_json(block: object) -> object:
 
 
 def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:
-    """How far a call is, told with no more than its ending would show."""
+    """Report progress, but show no more in it than the ending would."""
 
     async def tell(done: float, /, total: float | None = None, message: str | None = None) -> None:
         shown = None if message is None else redactor.redact_and_cut(sanitize(message), MOST_TOLD_CHARS)
@@ -74,7 +74,8 @@ class ResultFilter:
                 return ending
 
     def filter_problem(self, problem: Problem) -> Problem:
-        """Messages repeat what a caller sent, or what a program said; both can hold a secret."""
+        """Filter the texts of a problem: they repeat what a caller sent or a program printed, and both can hold a
+        secret."""
         cut = self.redactor.redact_and_cut
         return replace(
             problem, message=cut(problem.message, MOST_PROBLEM_CHARS), way_out=cut(problem.way_out, MOST_PROBLEM_CHARS)
@@ -88,7 +89,7 @@ class ResultFilter:
             text, _ = await anyio.to_thread.run_sync(
                 spill_long_text, text, tool.max_result_chars, self.spill, tool.name
             )
-            # What was cut out of the text must not come back through the other door.
+            # What was cut out of the text must not come back in the structured part.
             return replace(done, text=text, data=None)
         if done.data is None:
             return done if text == done.text else replace(done, text=text)

@@ -1,7 +1,7 @@
-"""What is to be said about a run that is over? Checks that always find the same in the same run, and only look.
+"""What should be said about a finished run? Checks that only look, and always find the same in the same run.
 
-A check is one function; a model that the operator lets be asked is one more, whose words stand apart. What one of them
-cannot do is said in the report and keeps no other from looking, and none of them has anything to do with the answer.
+A check is one function. If the operator allows it, a model is one more check, whose words stand apart. If a check
+cannot do its work, the report says so and the other checks still run. No check affects the answer.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +27,7 @@ from mcp_server.state.store import Store
 
 MOST_NAMED = 10
 PATIENCE = 10.0
-"""Seconds for everything a check does."""
+"""Seconds that one check may take in all."""
 UNFINISHED = frozenset({"refusal", "question"})
 NO_GIT = 128
 UNHEARD = "a model's review: taken back while it was asked for"
@@ -36,14 +36,14 @@ LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """The run as the record has it."""
+    """The run as recorded."""
 
     session: Session
     status: str
     rows: Sequence[Row]
     answer: str = ""
     profile: Profile = Profile.RESTRICTED
-    """What the person allows when it is over."""
+    """The person's profile when the run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ Check: TypeAlias = Callable[[FinishedRun], Awaitable[CheckResult]]
 class RunReview:
     store: Store
     processes: Callable[[Demand, Profile], Processes]
-    """The door to processes, for who asks for no more than that."""
+    """Opens the port to processes, with no more rights than the caller asks for."""
     asking: Check | None = None
-    """A model, where the operator configured one. It keeps to a patience of its own."""
+    """Asks a model, if the operator configured one. It has a time limit of its own."""
 
     @property
     def checks(self) -> tuple[tuple[str, Check], ...]:
-        """Each with its name, in the order in which their findings stand."""
+        """Each check with its name, in the order of their findings."""
         return (
             ("refused and failed calls", check_failed_calls),
             ("tests", check_last_tests),
@@ -96,7 +96,7 @@ class RunReview:
         )
 
     async def add_model_opinion(self, run: FinishedRun, report: RunReport) -> RunReport:
-        """With what a model has to say, where one is asked."""
+        """Add a model's opinion, if one is configured."""
         if self.asking is None:
             return report
         seen = await self.asking(run)
@@ -116,7 +116,7 @@ class RunReview:
 
 
 async def check_failed_calls(run: FinishedRun) -> CheckResult:
-    """Calls that were refused or failed, and that nothing made up for: the same tool never went through afterwards."""
+    """Find calls that were refused or failed, if the same tool never succeeded afterwards."""
     open_calls: dict[str, tuple[str, str]] = {}
     for row in run.rows:
         tool = str(row.fields.get("tool", ""))
@@ -135,7 +135,7 @@ async def check_failed_calls(run: FinishedRun) -> CheckResult:
 
 
 async def check_last_tests(run: FinishedRun) -> CheckResult:
-    """The newest test run decides; none at all is no finding."""
+    """The last test run decides; none at all is no finding."""
     ran = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
     if not ran or ran[-1] != FAILED:
         return CheckResult()
@@ -143,7 +143,7 @@ async def check_last_tests(run: FinishedRun) -> CheckResult:
 
 
 def build_risk_check(store: Store) -> Check:
-    """What the agent itself thought could go wrong, where the person wanted it to think."""
+    """Repeat the risks that the agent itself named, if the person wanted it to think."""
 
     async def check(run: FinishedRun) -> CheckResult:
         kept = await store.read(partial(runs.load_thoughts, session=run.session.id, run=run.session.run))
@@ -156,7 +156,7 @@ def build_risk_check(store: Store) -> Check:
 
 
 def build_commit_check(processes: Callable[[], Processes]) -> Check:
-    """What git sees in the workspace that no commit holds. Asked with everything off that the repository could run."""
+    """Find changes that git sees and no commit holds. Everything that the repository could make git execute is off."""
 
     async def check(_run: FinishedRun) -> CheckResult:
         door = processes()
@@ -183,7 +183,7 @@ def build_commit_check(processes: Callable[[], Processes]) -> Check:
 
 
 def build_todo_check(store: Store) -> Check:
-    """What the agent set out to do and nobody found done."""
+    """Find what the agent set out to do and nobody has verified."""
 
     async def check(run: FinishedRun) -> CheckResult:
         places = await store.read(partial(sessions.load_places, id=run.session.id))

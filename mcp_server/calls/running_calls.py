@@ -1,4 +1,4 @@
-"""What runs here at this moment?"""
+"""Which calls are running here now?"""
 
 import asyncio
 import time
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from mcp_server.calls.live_sessions import SharedSession
 
 
-# What runs here, and is written down for `menugate status`? No call waits for that, and most are too short for it.
+# What is running here, as written for `menugate status`? No call waits for this, and most are too short for it.
 
 SOON = 0.05
-"""Seconds after which a call is long enough to be told of; what ends before leaves no trace here."""
+"""Seconds from a change until it is written; a call that ends sooner leaves no trace here."""
 MOST = 500
 LONGEST_NAME = 80
 
@@ -58,7 +58,7 @@ class RunningCallsFile:
             self._said = clients, works
             write_running_calls(self.state, clients, works)
         if any(child.pid == 0 for one in self.live() for child in one.get_live_processes()):
-            # One that just begins gets its number in a moment, of which nobody hears.
+            # A process that is just starting gets its id in a moment, and nothing tells us when.
             self.schedule_write()
 
     def _build_work(self, one: "RunningCall") -> RunningWork:
@@ -76,10 +76,10 @@ class RunningCallsFile:
         remove_running_calls(self.state)
 
 
-# What is one call that runs here, with the processes it started, and how is it described to the person?
+# What is one running call, with the processes it started, and how is it described to the person?
 
 MOST_SHOWN = 100
-"""Characters of what a call is about that the person is shown."""
+"""Most characters of a call's subject that the person is shown."""
 GO_ON = "Do nothing more until the user lets a new run begin."
 
 
@@ -91,23 +91,23 @@ class RunningCall:
     session: str
     tool: str
     about: str
-    """What it is about, such as a command, with whatever secrets are in that."""
+    """Its subject, such as a command, with any secrets still in it."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     acting: bool = False
-    """It was let through; until then it may wait for the person."""
+    """It was let through. Until then it may wait for the person."""
     asks: bool = False
-    """It waits for the person's answer."""
+    """It is waiting for the person's answer."""
     over: bool = False
     stopped: str = ""
-    """Why the person's word ended it; empty where that did not."""
+    """Why the person stopped it; empty if they did not."""
     children: list[ChildProcess] = field(default_factory=lambda: [])
     client: str = ""
     since: int = field(default_factory=time.time_ns)
     born: dict[int, str] = field(default_factory=lambda: {})
-    """When each of its processes began, as far as somebody asked."""
+    """When each of its processes started, as far as that was looked up."""
     changed: Callable[[], None] = lambda: None
     within: Token["RunningCall | None"] | None = None
-    """The way back to the call in which this one was made."""
+    """Makes the call within which this one was made the current one again."""
 
     @property
     def is_running(self) -> bool:
@@ -121,7 +121,7 @@ class RunningCall:
         return (one for one in self.children if one.code is None)
 
     def get_numbered_processes(self) -> Iterator[ChildProcess]:
-        """Those of which it is known which process they are; of one that just begins it is not yet."""
+        """The processes whose id is known; one that is just starting has none yet."""
         return (one for one in self.get_live_processes() if one.pid)
 
     def build_stopped_problem(self) -> Problem:
@@ -132,7 +132,7 @@ class RunningCall:
         )
 
     def describe_call(self, redact: Callable[[str], str]) -> str:
-        """On one line, for the person."""
+        """Describe the call on one line, for the person."""
         about = self.describe_subject(redact)
         name = f"`{self.tool}`" + (f" `{about}`" if about else "")
         pids = ", ".join(str(one.pid) for one in self.get_numbered_processes())

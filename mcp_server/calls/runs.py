@@ -1,4 +1,4 @@
-"""How does a run go on? It opens with a thought where the person wants that, pauses, is delivered, and is read over."""
+"""How does a run proceed? It opens with a thought if the person wants one, pauses, is delivered, and is reviewed."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -36,21 +36,21 @@ class RunLifecycle:
     sessions: Sessions
     holds: Holds
     posture: Callable[[str], Posture]
-    """What a principal chose, as far as it is known."""
+    """The posture that a principal chose, as far as it is known."""
     redactor: Redactor
     review: RunReview
     learn: Callable[[Session, str], Awaitable[str]]
-    """What a run that succeeded leaves behind; what was remembered of it, in words."""
+    """Remembers what a successful run leaves behind, and says in words what that was."""
     _delivering: set[str] = field(default_factory=set[str])
 
     async def refresh_hold(self, live: LiveSession) -> None:
-        """Let the seat know whether it is paused. Costs nothing once the state was asked."""
+        """Update whether this live session is paused. Costs nothing once the state was read."""
         if not self.holds.is_loaded:
             await self.holds.refresh()
         live.set_hold(self.holds.find_hold(live.session))
 
     async def think(self, live: LiveSession, text: str) -> Ending:
-        """The thought is dropped; what it came to is kept where reasoning is on, and leads the run on."""
+        """Drop the thought itself, but keep its outcome if reasoning is on. It advances the run."""
         before, posture = live.session, self.posture(live.session.principal)
         stage = get_current_stage(before, posture)
         if stage is None or stage in FINAL:
@@ -81,7 +81,7 @@ class RunLifecycle:
         await self.store.write(partial(runs.keep_thought, session=session, outcome=clean))
 
     async def advance_stage(self, live: LiveSession, changed: bool, failed: bool) -> Session | None:
-        """A call is over; where the session stood before, if that moved it."""
+        """Advance the stage after a call; return the session before the move, if any."""
         before = live.session
         if not is_reasoning_on(self.posture(before.principal)):
             return None
@@ -93,25 +93,25 @@ class RunLifecycle:
         return None if problem else before
 
     async def pause_overspent_run(self, live: LiveSession, reason: str) -> None:
-        """The run has no more to spend: paused until the person gives it another budget, or it ends."""
+        """The run has spent its budget: pause it until the person grants another, or until it ends."""
         if live.passing or live.session.held is not None:
             return
         await self.holds.pause(live.session, Hold(Holder.BUDGET, reason, run=live.session.run))
         live.set_hold(self.holds.find_hold(live.session))
 
     async def complete(self, live: LiveSession, answer: str, status: str) -> Ending:
-        """Deliver, look over, begin anew. What was delivered stays delivered, whatever fails after it."""
+        """Deliver, review, begin a new run. What was delivered stays delivered, whatever fails afterwards."""
         if live.session.id in self._delivering:
             return Problem(Code.BUSY, "this run is being delivered at this moment.", "Wait for that call's answer.")
         if live.session.stage in FINAL:
-            # Whoever began to deliver it did not come to an end: a server that was stopped, a full disk.
+            # An earlier delivery did not finish: a stopped server, a full disk.
             await self.sessions.begin_next_run(live, "complete, of a run delivered already")
             return Done("The run was delivered already; a new one has begun.", {"status": "delivered"})
         self._delivering.add(live.session.id)
         try:
             run, report = await finish_shielded(self._deliver_answer(live, answer, status))
             try:
-                # The only part that waits for somebody outside, and so the only one that can be taken back.
+                # The only part that waits for something outside, so the only part that can be cancelled.
                 report = await self.review.add_model_opinion(run, report)
             except anyio.get_cancelled_exc_class():
                 await finish_shielded(self._finish_run(live, answer, self.review.note_missing_opinion(report)))
@@ -143,7 +143,7 @@ class RunLifecycle:
 
 
 async def finish_shielded(work: Awaitable[T]) -> T:
-    """To its end, whoever takes the call back: halfway, a run would be delivered and not over."""
+    """Finish even if the call is cancelled: halfway, a run would be delivered and not over."""
     with anyio.CancelScope(shield=True):
         return await work
     raise AssertionError("a scope that nobody cancels swallows nothing")
@@ -155,7 +155,7 @@ def build_completed_ending(report: RunReport, kept: str) -> Done:
     if found:
         text += f" Looked over afterwards, for what comes next: {'; '.join(found)}."
     if report.opinion and report.opinion.answered:
-        # Its words are a stranger's, and are read where they are marked as that.
+        # Its words are untrusted and are read in the report, where they are marked as such.
         text += " A model looked over it too; the report has what it said."
     return Done(text, {"status": report.status, "report": format_report_address(report.run), "findings": found})
 

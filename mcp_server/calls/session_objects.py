@@ -1,6 +1,6 @@
-"""What does a session own that lives between its calls? Shells, language servers: kept by name, and closed in time.
+"""What does a session own between its calls? Shells and language servers, kept by name and closed in time.
 
-They live in this process alone. A session that is found again by its handle finds them again as long as it runs.
+They live in this process only. A session found again by its handle finds them again as long as the process runs.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 LOOK = 20.0
-"""Seconds between two looks for what nobody uses any more."""
+"""Seconds between two sweeps for objects that nobody uses any more."""
 
 
 @dataclass(eq=False)
@@ -49,10 +49,10 @@ class OwnedObject:
 
 @dataclass
 class ObjectRegistry:
-    """Everything every session owns."""
+    """Everything that every session owns."""
 
     failed: Callable[[str, BaseException], None]
-    """Where it goes when something cannot be closed; the rest is closed all the same."""
+    """Receives an error from closing an object; the others are closed all the same."""
     clock: Callable[[], float] = time.monotonic
     _things: dict[str, dict[str, SessionObject]] = field(default_factory=dict[str, dict[str, SessionObject]])
     _closing: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
@@ -77,7 +77,7 @@ class ObjectRegistry:
             await self._close(name, thing)
 
     def release_session(self, session: str) -> None:
-        """The session's connection is gone; its things go too, while the server goes on."""
+        """Close a session's objects after its connection is gone, while the server keeps running."""
         if session in self._things:
             task = asyncio.get_running_loop().create_task(self._close_session(session))
             self._closing.add(task)
@@ -87,7 +87,7 @@ class ObjectRegistry:
         await self._close_all([(session, name) for name in self.get_objects(session)])
 
     async def sweep(self) -> None:
-        """Close what nobody used for as long as it may lie there."""
+        """Close the objects that have been unused for longer than they may."""
         now = self.clock()
         idle = [
             (session, name)
@@ -98,7 +98,7 @@ class ObjectRegistry:
         await self._close_all(idle)
 
     async def sweep_until_stopped(self) -> None:
-        """Sweep, until the server stops."""
+        """Sweep until the server stops."""
         while True:
             await anyio.sleep(LOOK)
             await self.sweep()

@@ -1,11 +1,10 @@
-"""Where does each agent stand? The seats of everybody, how they move, and the handles that find them again.
+"""Which session does a call belong to? Live sessions, how they move, and the handles that find them again.
 
-A session is written down the first time it enters a mode; one that never does leaves no trace.
+A session is written down when it first enters a mode; one that never does leaves no trace.
 
-Agents that share a connection each enter their modes without a handle. So whoever enters one there gets a further
-place, with a mode, reads and todos of its own, and the handles given out before go on leading where they led. The run
-is one for all of them: its stage, its phase, what it may spend and what it waits for. A further place is a way around
-none of that.
+Agents that share a connection all enter their modes without a handle. So whoever enters a mode there gets a further
+place, with its own mode, reads and todos, and the handles given out before still lead to their own places. All places
+share one run: its stage, its phase, its budget and its holds. A further place is no way around any of them.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ from mcp_server.state.store import Store
 
 HANDLE_LIFE = "24 hours from its last use"
 MOST_LOOSE = 1000
-"""Seats without a connection that are kept at hand; what falls out of them is found again in the store."""
+"""Live sessions without a connection that stay in memory; the others are found again in the store."""
 
 UNKNOWN = Problem(
     Code.UNKNOWN_HANDLE,
@@ -42,7 +41,7 @@ class Sessions:
         new_handle: Callable[[], str],
         left: Callable[[str], None],
     ) -> None:
-        """`left` is told the session whose things nobody will ask for again."""
+        """`left` receives the id of a session whose objects nobody will ask for again."""
         self._store = store
         self._holds = holds
         self._left = left
@@ -53,7 +52,7 @@ class Sessions:
         self._common: WeakValueDictionary[str, SharedSession] = WeakValueDictionary()
 
     def open(self, principal: str, pinned: str | None = None, flat: bool = False, passing: bool = False) -> LiveSession:
-        """A fresh seat at ROOT, or in the one mode an endpoint serves."""
+        """Open a live session at ROOT, or in the one mode that an endpoint serves."""
         session = Session(
             id=self._new_id(),
             principal=principal,
@@ -71,13 +70,13 @@ class Sessions:
         return live
 
     def _register(self, live: LiveSession) -> None:
-        """Somebody may come back to it, and to its session."""
+        """Make it findable: somebody may come back to it, or to its session."""
         self._common[live.session.id] = live.common
         live.common.add(live)
 
     async def claim(self, live: LiveSession) -> LiveSession:
-        """The place for who shows no handle: this one if nobody claimed it yet, else a further one. Whoever comes at
-        the same moment finds it claimed: nothing is waited for in between."""
+        """Return the place for a caller without a handle: this one if nobody has claimed it yet, else a further one.
+        Nothing is awaited before the claim, so a caller at the same moment finds it taken."""
         if not live.told:
             live.told = True
             return live
@@ -86,7 +85,7 @@ class Sessions:
         return there
 
     async def add_place(self, live: LiveSession) -> LiveSession:
-        """A further place of the session, at ROOT, where nothing was read and nothing is to be done yet."""
+        """Add a place to the session, at ROOT, with nothing read and no todos yet."""
         common = live.common
         common.places += 1
         mode = live.session.mode if live.session.pinned else None
@@ -98,13 +97,13 @@ class Sessions:
         return there
 
     async def choose_place(self, live: LiveSession, mode: str | None) -> LiveSession:
-        """The place for who wants a mode and shows no handle: the newest one there, else this one if nobody was told
-        of it, else a further one."""
+        """Return the place for a caller that wants this mode and gave no handle: the newest place in it; else this one,
+        if nobody has its handle; else a further one."""
         back = next((one for one in reversed(live.common.live_sessions) if one.session.mode == mode), None)
         return back or (await self.add_place(live) if live.told else live)
 
     def switch(self, here: LiveSession, there: LiveSession) -> LiveSession:
-        """The connection that stood here stands there from now on."""
+        """Switch the connection from one place to another."""
         if self._connected.pop(here.session.key, None) is not None:
             self._loose.pop(there.session.key, None)
             self._connected[there.session.key] = there
@@ -112,14 +111,15 @@ class Sessions:
         return there
 
     def close(self, live: LiveSession) -> None:
-        """The connection is gone. What was written stays and is found again by its handle."""
+        """The connection is gone. What was written stays, and its handle still finds it."""
         self._connected.pop(live.session.key, None)
         live.common.connected = False
         if not live.common.found_again:
             self._left(live.session.id)
 
     async def find_by_handle(self, handle: str, principal: str) -> LiveSession | Problem:
-        """The seat a handle belongs to. Made up, expired and somebody else's all get the same answer."""
+        """Find the live session of a handle. A made-up handle, an expired one and another principal's get the same
+        answer."""
         session = await self._store.find_session_by_handle(digest_handle(handle))
         if session is None or session.principal != principal:
             return UNKNOWN
@@ -139,15 +139,15 @@ class Sessions:
         return live
 
     async def move(self, live: LiveSession, mode: str | None, reason: str) -> Session | Problem | None:
-        """Put the session into another mode (None is ROOT): where it stood before, None where it was there already,
-        or why it could not be."""
+        """Move the session to another mode (None is ROOT). Returns where it was before, None if it was there already,
+        or why it cannot move."""
         async with live.common.lock:
             return await self._move_if_changed(live, replace(live.session, mode=mode), reason)
 
     async def change_phase(
         self, live: LiveSession, before: str | None, after: str | None, reason: str
     ) -> Session | Problem | None:
-        """From one phase of the run to another, unless it is in a third one by now; answers as `move` does."""
+        """Move the run from one phase to another, unless it is in a third one by now. Returns what `move` returns."""
         async with live.common.lock:
             if live.session.phase != before:
                 return build_busy_problem(f"phase `{live.session.phase}`")
@@ -166,7 +166,7 @@ class Sessions:
         return await self._write_move(live, after, reason) or before
 
     async def begin_next_run(self, live: LiveSession, reason: str) -> None:
-        """The run is over; what comes next belongs to another one."""
+        """The run is over; what follows belongs to a new one."""
         before = live.session
         after = self._make_next_run(before)
         live.common.begin_run(after.run)
@@ -176,7 +176,7 @@ class Sessions:
         return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)
 
     async def advance(self, live: LiveSession, before: Session, after: Session, reason: str) -> Problem | None:
-        """The run goes on to another stage, or to another run; on record also where the session is not."""
+        """Advance the run to another stage, or to another run. Recorded even if the session itself is not stored."""
         async with live.common.lock:
             if live.written:
                 return await self._write_move(live, after, reason, before)
@@ -186,7 +186,7 @@ class Sessions:
         return None
 
     async def ensure_handle(self, live: LiveSession) -> str:
-        """The handle that leads back to this seat, from any connection of the same principal."""
+        """Return the handle that finds this live session again, from any connection of the same principal."""
         if live.passing:
             live.passing = False
             self._register(live)
@@ -194,20 +194,21 @@ class Sessions:
         await self._ensure_written(live)
         assert live.handle is not None
         if await self._store.find_session_by_handle(digest_handle(live.handle)) is None:
-            # It expired while the connection stood idle; what nobody used for a day is not to come back to life.
+            # It expired while the connection was idle. A handle that nobody used for a day must not come back to life.
             live.handle, live.written = self._new_handle(), False
             await self._ensure_written(live)
         return live.handle
 
     async def refresh(self) -> list[LiveSession]:
-        """Take over what another process changed; the seats that now stand elsewhere.
+        """Take over what other processes changed; return the live sessions whose list is different now.
 
-        Not the loose ones: nobody looks at their lists, and their handles are asked about anew each time.
+        Those without a connection are left out: nobody sees their lists, and every use of their handles asks the store.
         """
         moved: list[LiveSession] = []
         for live in list(self._connected.values()):
             held = self._holds.find_hold(live.session)
             if held is not None and held.stopped and not live.written and live.session.held != held:
+                # `stop` starts new runs in the store, which does not know this session.
                 live.session = self._make_next_run(live.session)
                 live.common.begin_run(live.session.run)
             live.set_hold(held)
@@ -222,7 +223,7 @@ class Sessions:
         return moved
 
     def _keep_at_hand(self, live: LiveSession) -> None:
-        """At hand for the next call with its handle, the ones used last longest."""
+        """Keep it in memory for the next call with its handle; the least recently used go first."""
         if live.session.key in self._connected:
             return
         self._loose.pop(live.session.key, None)
@@ -233,7 +234,7 @@ class Sessions:
     async def _write_move(
         self, live: LiveSession, after: Session, reason: str, before: Session | None = None
     ) -> Problem | None:
-        """`before`: how the session stood, where its row does not say it: a stage that follows from the posture."""
+        """`before`: the session as it was, if its row does not show that: a stage can follow from the posture."""
         moved = await self._store.move_session(before or live.session, after, reason)
         if isinstance(moved, Session):
             was, live.session = before or live.session, replace(moved, steps=after.steps)
@@ -242,14 +243,14 @@ class Sessions:
             return None
         current = moved.current
         if not isinstance(current, Session):
-            # Somebody took the row away; what is not remembered is put down again by the next move.
+            # Somebody deleted the row; the next move writes it again.
             live.written = False
             return UNKNOWN
         live.adopt_stored_session(current)
         return build_busy_problem(format_place(current.mode))
 
     async def _update_other_places(self, live: LiveSession) -> None:
-        """The run went on, and with it every place of the session."""
+        """The run advanced, and with it every place of the session."""
         for one in live.common.live_sessions:
             stored = await self._store.find_session(one.session.key) if one is not live and one.written else None
             if stored is not None and stored.version > one.session.version:
@@ -264,7 +265,7 @@ class Sessions:
 
 @dataclass(frozen=True)
 class SeenBy:
-    """What a session has read: it changes nothing it has not seen as it is now. Nobody (``) has seen anything."""
+    """What a session has read: it may change only what it has seen as it is now. The session `` has seen nothing."""
 
     store: Store
     session: str = ""
@@ -290,7 +291,7 @@ def build_busy_problem(where: str) -> Problem:
 
 
 def digest_handle(handle: str) -> str:
-    """What is stored in a handle's place, so that the state file does not open anybody's session."""
+    """Return what is stored instead of a handle, so that the state file gives nobody access to a session."""
     return hashlib.sha256(handle.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""What do the slash commands do? Each is a prompt, offered where the host is known to keep prompts for its user.
+"""What do the slash commands do? Each is a prompt, offered if the host is known to reserve prompts for its user.
 
-Getting one does it: the posture of whoever asks changes, for that one alone, and what comes back says what holds now.
-Nothing is done without a word that was typed for it, because some hosts get every prompt when they start; and what
-allows more is asked about first.
+Getting the prompt runs the command: it changes the posture of whoever asks, and nobody else's, and answers with what
+holds now. Some hosts get every prompt when they start, so nothing happens without a word typed for it. Whatever allows
+more is asked about first.
 """
 
 import secrets
@@ -36,12 +36,12 @@ from mcp_server.state.engine.rows import Clock
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.store import Store
 
-# May a prompt widen what holds? Only with the person's yes, which a client alone cannot give unnoticed.
+# May a prompt widen the posture? Only with the person's approval, which a client cannot give without their noticing.
 #
-# Which program is at the other end is told by its own word, and some hand prompts to their model. So the question is
-# the same form as before a tool that destroys, with four characters to be typed from its message. Each is answered
-# once, whatever the answer, and is bound to what it was put under, so that an old yes opens nothing twice. Whoever
-# said yes, the person finds it in `menugate messages`.
+# A client is known only by the name it gives itself, and some hosts hand prompts to their model. So the question is the
+# form that also precedes a destructive tool, with four characters to type from its message. Each question is answered
+# once, whatever the answer, and is bound to what it was asked under, so that no approval works twice. Whoever approved,
+# the person finds it in `menugate messages`.
 
 
 @dataclass
@@ -52,10 +52,10 @@ class ProfileRaise:
     """The operator does not trust clients to ask the person."""
     _process: str = field(default_factory=lambda: secrets.token_hex(8))
     _answered: dict[str, int] = field(default_factory=dict[str, int])
-    """How many questions each principal was done with; what went out before is no longer answered."""
+    """How many questions of each principal are settled; answers to earlier ones no longer count."""
 
     async def ask_agreement(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
-        """What the person said to it; None where no client may ask. `under` is what the answer is bound to."""
+        """Return what the person answered; None if no client may ask. `under` is what the answer is bound to."""
         if self.out_of_band or not speaker.client.can("elicitation"):
             return None
         so_far = self._answered.get(speaker.principal, 0)
@@ -80,14 +80,14 @@ def format_widening_question(least: Posture, change: PostureChange) -> str:
     return f"A command in this client asks for more than you allow now: {what} ({change.scope})."
 
 
-# What is said after a person's command? What holds now and what is to come, in words that ask nothing of the model.
+# What does the answer to a command say? What holds now and what is pending, in words that ask nothing of the model.
 
 AFTERWARDS = "This was the user's own choice and is said for information; go on with the task under it."
 UNCHOSEN = "This is said for information; go on with the task under what is in force."
 
 
 def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
-    """The badge, every axis, and what is still to come."""
+    """Show the badge, every axis, and what is pending."""
     lines = [f"In force: {badge.format_full_badge(posture)}"]
     axes = badge.describe_axes(posture)
     lines.append(f"AI mode {axes['ai_mode']}, reasoning {axes['reasoning']}.")
@@ -96,7 +96,7 @@ def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
 
 
 def describe_change(what: str, posture: Posture, choice: PostureChoice | None, chosen: bool = True) -> str:
-    """`chosen`: the user did choose it. What still waits for their word is nobody's choice yet."""
+    """`chosen`: the user did choose it. A change that still needs their confirmation is nobody's choice yet."""
     return f"{what}\n{describe_posture(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"
 
 
@@ -109,7 +109,7 @@ class SlashCommands:
     doors: PostureChanges
     raising: ProfileRaise
     examine: Callable[[bool], Awaitable[str]]
-    """The doctor's words; with True what can be mended is mended first."""
+    """Returns the doctor's report; if given True, what can be repaired is repaired first."""
     clock: Clock
 
     def build_commands(self) -> tuple[SlashCommand, ...]:
@@ -177,7 +177,7 @@ class SlashCommands:
     async def _run_value_command(
         self, speaker: PromptCaller, given: Mapping[str, str], command: str, axis: str
     ) -> Sequence[Message]:
-        """A command whose name is the value: it waits for the word from when on."""
+        """Run a command whose name is the value. It acts only if a word says from when on."""
         words = collect_words(given)
         if not words or words[0] not in SCOPES:
             return build_user_messages(
@@ -243,7 +243,7 @@ class SlashCommands:
     async def _request_change(
         self, speaker: PromptCaller, change: PostureChange, now: Posture, why: str = "", widened: bool = False
     ) -> str:
-        # What was weighed is the posture from below the ceiling; what is in the file has its epoch.
+        # The change was weighed against the posture below the ceiling, which has the epoch of the one in the file.
         found = await self.doors.request_change(speaker.principal, change, now.epoch)
         if isinstance(found, Problem):
             return found.text
@@ -276,7 +276,7 @@ def build_argument(name: str, description: str, known: Sequence[str], required: 
 
 SCOPE = build_argument("scope", f"from when on: {', '.join(SCOPES)}", SCOPES)
 SINCE = replace(SCOPE, required=True)
-"""Where nothing else has to be typed: a host that gets every prompt leaves it out."""
+"""For commands with nothing else to type: a host that gets every prompt leaves this out."""
 OPTIONS = build_argument(
     "options",
     "further axes in the same step, such as `--autonomous --permission-profile normal`",
@@ -285,7 +285,7 @@ OPTIONS = build_argument(
 
 
 def collect_words(given: Mapping[str, str]) -> list[str]:
-    """Hosts split what was typed at blanks and fill the arguments in order, so all of them are read as one line."""
+    """Hosts split typed text at blanks and fill the arguments in order, so all of them are read as one line."""
     order = ("axis", "value", "what", "scope", "options")
     return [word for name in order for word in str(given.get(name, "")).split()]
 
@@ -294,11 +294,10 @@ def build_user_messages(text: str) -> list[Message]:
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 
 
-# What do `/pause`, `/next` and `/stop` do? The run of the client they are typed in waits, goes on, or is cleared
-# away.
+# What do `/pause`, `/next` and `/stop` do? They pause, continue or clear the run of the client they are typed in.
 #
-# A client that nothing remembers has no run of its own: there it is every run of the person's. Each takes a word that
-# was typed for it, because some hosts get every prompt when they start; and what ends a pause is asked about first.
+# A client without a session has no run of its own, so there they apply to every run of the person. Each needs a word
+# typed for it, because some hosts get every prompt when they start. Ending a pause is asked about first.
 
 T = TypeVar("T")
 MOST_UNITS = 1000
@@ -361,7 +360,7 @@ class StopCommand:
         )
 
     async def _ask_to_continue(self, speaker: PromptCaller, units: int) -> str | None:
-        """Why it does not go on; None where the user said that it may, or nothing keeps it."""
+        """Return why the run does not continue; None if the user said that it may, or if nothing holds it."""
         every = await self.store.read(runs.load_holds)
         mine = [
             held
@@ -398,7 +397,7 @@ class StopCommand:
             reason=reason,
         )
         order = self._build_order(speaker, reason, ends=True)
-        # The sessions that moved come first, as they are, which the store has to see.
+        # The stopped sessions come first and unnested, because the store looks for them in the result.
         *_, ordered = await self._write_and_refresh(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
         heard = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
@@ -409,7 +408,7 @@ class StopCommand:
         return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
 
     async def _write_and_refresh(self, deed: Callable[[Transaction], T]) -> T:
-        """In the file, and known here before the command is answered: the very next call is held to it."""
+        """Write, and load the holds before the command is answered: the very next call must obey them."""
         answer = await self.store.write(deed)
         await self.holds.refresh()
         return answer
@@ -429,7 +428,8 @@ def describe_runs(speaker: PromptCaller) -> str:
 
 
 def find_typed_reason(given: Mapping[str, str]) -> str | None:
-    """What was typed after `now`, which some hosts leave in the argument before; None where that word is missing."""
+    """Return what was typed after `now`, which some hosts leave in the argument before; None if that word is
+    missing."""
     words = " ".join(str(given.get(name, "")) for name in ("when", "reason")).split()
     return " ".join(words[1:]) if words[:1] == [NOW] else None
 

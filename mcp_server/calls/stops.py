@@ -1,4 +1,4 @@
-"""What runs at this moment, and how does it end when the person says so? Calls, and the processes they left running."""
+"""What is running now, and how does it end if the person says so? Calls, and the processes they left running."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
@@ -23,15 +23,15 @@ from mcp_server.state.stops import OrderGiven, StopAnswer, StopOrder
 from mcp_server.state.store import Store
 
 PATIENCE = 2.0
-"""Seconds whoever gave an order waits for its answers."""
+"""Seconds that whoever gives an order waits for its answers."""
 ENDING = 1.2
-"""Seconds a server gives what it ends, which leaves time to hear of the order and to answer it."""
+"""Seconds in which a server ends its calls. That leaves time to hear of the order and to answer it."""
 GRACE = 0.3
-"""Seconds of it in which a process may end by itself."""
+"""Seconds of these in which a process may end by itself."""
 LOOK = 0.02
 AGAIN = 0.2
 MOST_READ = 10_000
-"""Characters of what a call is about that are looked through for secrets."""
+"""Characters of a call's subject that are searched for secrets."""
 MOST_NAMED = 50
 STOPPED = "the person stopped it"
 UNRECORDED = "the person stopped every run, which could not be put on record yet."
@@ -44,16 +44,16 @@ class RunningCalls:
     redact: Callable[[str], str]
     new_run: Callable[[], str]
     everybody: Callable[[], frozenset[str]]
-    """Who ever called here."""
+    """Every principal that ever called here."""
     state: Path
     _live: set[RunningCall] = field(default_factory=set[RunningCall])
-    """Calls that go on, and those that are over and left a process running."""
+    """Running calls, and finished ones that left a process running."""
     _left: set[RunningCall] = field(default_factory=set[RunningCall])
-    """Those that are over, to be forgotten once nothing of them runs."""
+    """Finished calls, to be forgotten once none of their processes runs."""
     _obeyed: frozenset[str] | None = None
-    """The orders that were; None as long as nothing ran here, and so nobody expects an answer."""
+    """The orders already obeyed; None until something runs here, because until then nobody expects an answer."""
     _shut: bool = False
-    """Everything was ended, and that is not on record yet: until it is, nothing begins."""
+    """Everything was ended, but that is not on record yet. Until it is, nothing may begin."""
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -62,17 +62,17 @@ class RunningCalls:
         return RunningCallsFile(self.state, self.redact, lambda: self._live)
 
     async def enlist(self) -> None:
-        """Before the first call is decided on: who stops this workspace from now on waits for our answer."""
+        """Register before the first call is decided: whoever stops this workspace from now on waits for our answer."""
         if self._obeyed is not None:
             return
         async with self._lock:
             if self._obeyed is None:
-                # What was ordered before is not obeyed any more, so what it holds has to be known.
+                # Earlier orders are not obeyed again, so load the holds they left.
                 self._obeyed, held = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
                 self.holds.set_known_holds(held)
 
     def enter(self, found: ResolvedCall) -> RunningCall:
-        """From here on the person's word ends this call; whoever enters it also leaves it."""
+        """From here on the person can end this call. Whoever calls `enter` also calls `leave`."""
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
         session, client = found.live.session, found.asked.client.name
@@ -95,12 +95,13 @@ class RunningCalls:
         self.board.schedule_write()
 
     def check_for_orders(self) -> None:
-        """Something changed; maybe an order was given."""
+        """Something changed in the store; it may be an order."""
         if self._obeyed is not None:
             self._start_task(self._obey_new_orders())
 
     async def end_all(self) -> bool:
-        """Whoever started it, and without the state: no order could be written. False where something goes on."""
+        """End everything, whoever started it, without using the state: no order could be written. False if something
+        still runs."""
         if not self._shut:
             self._shut = True
             self._start_task(self._record_stop())
@@ -109,7 +110,7 @@ class RunningCalls:
         return not any(one.is_running for one in mine)
 
     async def _record_stop(self) -> None:
-        """As soon as there is room; from then on the record holds everybody."""
+        """Record the stop as soon as the state has room for it; from then on the recorded holds stop everybody."""
         run, seen = self.new_run(), self.everybody()
 
         def stop_sessions(tx: Transaction) -> tuple[StoredSession, ...]:
@@ -125,7 +126,7 @@ class RunningCalls:
 
     async def close(self) -> None:
         with anyio.move_on_after(ENDING):
-            # Whoever gave an order hears what came of it, also where the process ends with what it ended.
+            # Whoever gave an order hears what came of it, even if the process exits because of what it ended.
             while self._tasks:
                 await asyncio.wait(self._tasks)
         for task in list(self._tasks):
@@ -142,7 +143,7 @@ class RunningCalls:
 
     async def _obey_new_orders(self) -> None:
         orders = await retry_until_possible(partial(self.store.read, stops.load_orders))
-        # Who comes through the gate from here on is held, and who came before is among what lives.
+        # Calls that enter the gate from here on are held; those that entered before are in `_live`.
         await retry_until_possible(self.holds.refresh)
         assert self._obeyed is not None
         new = [order for order in orders if order.id not in self._obeyed]
@@ -171,7 +172,8 @@ class RunningCalls:
         with anyio.move_on_after(ENDING):
             while any(not one.over or one.is_running for one in mine):
                 for one in mine:
-                    # A call's own processes end with it; one that it left running gets a moment to end by itself.
+                    # A call's own processes are killed at once; one that it left running gets a moment to end by
+                    # itself.
                     for child in set(one.get_live_processes()) - told:
                         told.add(child)
                         self._start_task(child.kill(GRACE if one.over else 0.0))
@@ -183,7 +185,7 @@ def limit_names(words: list[str]) -> tuple[str, ...]:
 
 
 def mark_acting() -> None:
-    """This call was let through."""
+    """Mark the current call as let through."""
     if (running := CURRENT.get()) is not None:
         running.acting = True
         running.changed()
@@ -191,7 +193,7 @@ def mark_acting() -> None:
 
 @contextmanager
 def mark_asking() -> Generator[None, None, None]:
-    """This call waits for the person's answer."""
+    """Mark the current call as waiting for the person's answer."""
     running = CURRENT.get()
     if running is None:
         yield
@@ -204,7 +206,7 @@ def mark_asking() -> Generator[None, None, None]:
 
 
 def register_child_process(child: ChildProcess) -> None:
-    """This call started a process, which may outlive it."""
+    """Add a process to the current call, which it may outlive."""
     if (running := CURRENT.get()) is not None:
         running.children.append(child)
         running.changed()
@@ -216,7 +218,7 @@ def get_call_subject(found: ResolvedCall) -> str:
 
 
 async def retry_until_possible(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Until the state can be used again: an order is not lost because a disk was full or a file was held."""
+    """Retry until the state works again: an order must not be lost because a disk was full or a file was locked."""
     while True:
         try:
             return await work()
@@ -234,11 +236,11 @@ class StopAnswers:
     silent: tuple[str, ...] = ()
     """The servers that did not answer in time."""
     unwritten: Problem | None = None
-    """Why nothing can be written now, and so nobody could answer."""
+    """Why nothing can be written now, so that no server could answer."""
 
 
 async def collect_stop_answers(store: Store, given: OrderGiven, patience: float = PATIENCE) -> StopAnswers:
-    """Wait for every server that is still there."""
+    """Wait for every server that is still alive."""
     waiting: set[str] = set(given.servers)
     births = {one: read_start_time(parse_process_id(one)) for one in waiting}
     found: dict[str, StopAnswer] = {}

@@ -1,7 +1,7 @@
-"""When has a run grown so long that its beginning is put together? After so many messages, or so many tokens.
+"""When is the beginning of a run folded into a summary? When the run exceeds a number of messages, or of tokens.
 
-A call and its answer are two messages; a token is taken to be four characters, which needs no tokenizer and is the
-same everywhere. The newest messages stay out: who goes on with the run still has them before its eyes.
+A call and its answer are two messages. A token counts as four characters, which needs no tokenizer and is the same
+everywhere. The newest messages stay out: whoever continues the run still has them in context.
 """
 
 from collections import deque
@@ -21,15 +21,15 @@ MOST_RUNS = 1000
 
 @dataclass(slots=True)
 class _Grown:
-    """How much a run has grown since its beginning was put together last."""
+    """How much a run has grown since its beginning was last folded."""
 
     calls: deque[int]
     """The newest calls, by the number of their intent: those that stay out, and one more."""
     messages: int = 0
     characters: int = 0
     times: int = 1
-    """How many times as much as at first it takes until the next time. Putting a run together means reading all of it;
-    done each time it has doubled, that costs every call the same, however long the run gets."""
+    """Factor by which the limits grow until the next fold. Folding reads the whole run; if it happens only after the
+    run has doubled, its cost per call stays the same, however long the run gets."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class SummarySchedule:
     _runs: dict[str, _Grown] = field(default_factory=dict[str, _Grown])
 
     async def count_call(self, run: str, intent: int, characters: int) -> FoldedNotes | None:
-        """One call more. What was put together, where it was time for that."""
+        """Count one more call. Returns the folded notes, if it was time to fold."""
         grown = self._get_growth(run)
         grown.calls.append(intent)
         grown.messages += PER_CALL
@@ -54,7 +54,7 @@ class SummarySchedule:
         try:
             return await self.store.write(partial(notes.fold_notes, run=run, upto=grown.calls[0], why=why))
         except Refusal:
-            # The call it follows is done and on record; what could not be written now can be put together later.
+            # The call is done and recorded; what could not be written now can be folded later.
             return None
 
     def _get_growth(self, run: str) -> _Grown:

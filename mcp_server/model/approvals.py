@@ -1,4 +1,4 @@
-"""What did the person say yes to? One call, or one tool for a while, and nothing that merely looks like it."""
+"""What did the person approve? One call, or one tool for a while, and nothing that merely looks like it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -10,11 +10,11 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.tools import ASKING, Demand, Effect
 
 NEWER = frozenset({"exact", "place", "loose", "posture"})
-"""What was not asked of a call from the beginning."""
+"""Fields that older records of a call do not have."""
 
 
 class ApprovalChannel(StrEnum):
-    """How a person is asked: through the client, or past it."""
+    """How a person is asked: through the client, or only at a terminal."""
 
     ELICIT = "elicit"
     OUT_OF_BAND = "out_of_band"
@@ -24,7 +24,8 @@ class ApprovalScope(StrEnum):
     ONCE = "once"
     """This very call."""
     SESSION = "session"
-    """This tool in this session, doing no more than what was asked about; of what runs commands, this command."""
+    """This tool in this session, doing no more than what was asked about; for a tool that runs commands, this
+    command."""
 
 
 class ApprovalAnswer(StrEnum):
@@ -32,11 +33,11 @@ class ApprovalAnswer(StrEnum):
     YES = "yes"
     NO = "no"
     CLOSED = "closed"
-    """Asked through the client and not answered. Only older records have it: such a question stays open now."""
+    """Asked through the client and not answered. Only older records have this: now such a question stays open."""
 
 
 class AnsweredBy(StrEnum):
-    """By which door an answer came. A client answers for whoever sits at it, and that may be nobody."""
+    """Where an answer came from. A client answers for whoever sits at it, and that may be nobody."""
 
     CLIENT = "client"
     PERSON = "person"
@@ -44,11 +45,11 @@ class AnsweredBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovedCall:
-    """The call a yes is needed for: everything that must still be so when the yes is used."""
+    """The call that needs an approval: everything that must still hold when the approval is used."""
 
     principal: str
     session: str
-    """Empty where the call's connection remembers nothing and no handle was given."""
+    """Empty if the call's connection keeps no session and the call gave no handle."""
     run: str
     step: int
     stage: Stage | None
@@ -59,20 +60,22 @@ class ApprovedCall:
     arguments_sha256: str
     """Of what decides: the arguments that are not incidental, and where their paths lead."""
     lasting: bool
-    """May a yes be for the whole session? Never for what destroys or changes production, nor for a protected place."""
+    """The approval may cover the whole session. Never for what destroys or changes production, nor for a protected
+    place."""
     exact: bool = False
-    """A yes for the session is for these arguments alone: what runs commands would do anything at all with others."""
+    """A session approval covers only these arguments: with others, a tool that runs commands could do anything at
+    all."""
     place: str = ""
-    """The place of the session that it was asked through."""
+    """The place of the session that the call was made in."""
     loose: bool = False
-    """It came without a handle, and so perhaps over a connection that makes no second call: a yes for once is for
-    whichever connection of the same principal makes that call again."""
+    """It came without a handle, and so perhaps over a connection that makes no second call. An approval for once then
+    covers any connection of the same principal that repeats the call."""
     posture: str = ""
-    """What held when it was asked, in words: servers with other flags hold to another posture in the same epoch."""
+    """The posture it was asked under, in words: servers with other flags have another posture in the same epoch."""
 
     @property
     def session_scope(self) -> str:
-        """What a yes for the session covers, in a word."""
+        """What a session approval covers, in one word."""
         return "command" if self.exact else "tool"
 
     @classmethod
@@ -102,7 +105,7 @@ class Approval:
     id: str
     wanted: ApprovedCall
     message: str
-    """What the person is shown, by every door."""
+    """What the person is shown, wherever they are asked."""
     asked: int
     expires: int
     answer: ApprovalAnswer = ApprovalAnswer.OPEN
@@ -112,20 +115,19 @@ class Approval:
     used: int = 0
     """How many calls it has let through."""
     whole: str = ""
-    """All of the question, where it is too long for a form: the terminal shows it, and only then may it be a yes."""
+    """The whole question, if it is too long for a form. It can be approved only after the terminal has shown it."""
     shown: bool = False
-    """The terminal has shown the whole."""
+    """The terminal has shown the whole question."""
     tries: int = 0
-    """How often a client came back with something that was no answer; what comes by itself counts as often as it may
-    come at all."""
+    """How often a client came back without a proper answer. An automatic reply uses up all tries at once."""
     void: str = ""
-    """Why it opens nothing any more, before its time is up: what changed since it was asked."""
+    """Why it lets nothing through any more, although it has not expired: what changed since it was asked."""
 
     def covers(self, call: ApprovedCall, carried: bool = False) -> bool:
-        """Is this the call the question was about?
+        """True if this is the call that the question was about.
 
-        `carried`: the client brought back the sealed question, which proves what a session otherwise does: it may come
-        over a connection that remembers nothing, or to a server that was started since.
+        `carried`: the client brought back the sealed question. That proves what otherwise the session proves, so the
+        call may come over a connection that keeps no session, or to a server started since.
         """
         asked = self.wanted
         same_place = (call.session, call.run) == (asked.session, asked.run)
@@ -146,12 +148,13 @@ class Approval:
         return no_more and (same or not (call.exact or asked.exact))
 
     def is_lapsed(self, now: int) -> bool:
-        """Void or expired; or asked in a future that a clock set back has made of the past, which counts as expired."""
+        """True if void or expired. A question asked in the future, because the clock was set back, counts as
+        expired."""
         return bool(self.void) or not self.asked <= now < self.expires
 
     @property
     def is_unread(self) -> bool:
-        """It is too long for a form, and the person has not had all of it before their eyes."""
+        """True if it is too long for a form and the person has not been shown all of it."""
         return bool(self.whole) and not self.shown
 
     @property
@@ -159,7 +162,7 @@ class Approval:
         return self.scope is ApprovalScope.ONCE and self.used > 0
 
     def is_waiting(self, now: int) -> bool:
-        """Can the person still answer it, and did nobody so far?"""
+        """True if the person can still answer it and nobody has."""
         return self.answer is ApprovalAnswer.OPEN and not self.used and not self.is_lapsed(now)
 
     def is_redeemable(self, call: ApprovedCall, now: int, carried: bool = False) -> bool:
@@ -175,9 +178,9 @@ class Approval:
 
 
 def parse_approval(found: Mapping[str, Any]) -> Approval:
-    """The approval that was written down. Raises where it is none."""
+    """Parse a stored approval. Raises if it is not one."""
     wanted: dict[str, Any] = dict(found["wanted"])
-    # Those of an earlier menugate know nothing of these; what is asked of a call now decides for them too.
+    # Records of older versions lack the newer fields; what is now asked of a call decides for them too.
     if not wanted.keys() <= {one.name for one in fields(ApprovedCall)} <= wanted.keys() | NEWER:
         raise ValueError("not an approval")
     wanted["stage"] = Stage(wanted["stage"]) if wanted["stage"] is not None else None

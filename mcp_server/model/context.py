@@ -1,4 +1,4 @@
-"""What is a tool given? The session, what it was granted, and the ports it may reach; nothing else."""
+"""What does a tool receive? The session, what it was granted, and the ports it may use; nothing else."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Tells a client that asked how far a call is; costs nothing where nobody asked."""
+    """Reports progress to a client that asked for it; costs nothing if none did."""
 
     async def __call__(self, done: float, /, total: float | None = None, message: str | None = None) -> None: ...
 
 
 class Client(Protocol):
-    """The program at the other end, as far as the protocol lets a tool speak to it."""
+    """The program at the other end, as far as the protocol lets a tool talk to it."""
 
     @property
     def name(self) -> str: ...
@@ -33,34 +33,34 @@ class Client(Protocol):
 
     @property
     def carried(self) -> Collection[str]:
-        """The keys of the questions this call comes back with, where a question ends a call and the answer begins it
-        anew. Nobody but us can put a key here."""
+        """The keys of the questions that this call comes back with, if a question ends a call and its answer starts it
+        again. Only we can put a key here."""
         ...
 
     def get_note(self, key: str) -> str:
-        """What was noted with this question when it went out, where the call has come back with its answer."""
+        """Return the note that was sent along with this question, if the call has come back with its answer."""
         ...
 
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
-        """Ask and get the answer. `key` names the question within the call; `note` is for whoever looks at the answer,
-        and the client neither reads nor changes it.
+        """Ask, and return the answer. `key` names the question within the call; `note` is for whoever checks the
+        answer, and the client can neither read nor change it.
 
-        Where the protocol has no way back to the client, the call ends here with the question and starts again from
-        the top with the answer: a tool does nothing lasting before its last question.
+        If the protocol has no way back to the client, the call ends here with the question and starts again from the
+        top with the answer, so a tool must do nothing lasting before its last question.
         """
         ...
 
     async def request_all(
         self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Ask several things at once, method and params by key; the answers by the same keys.
+        """Ask several questions, given as method and params by key; the answers have the same keys.
 
-        In one round trip where the protocol has that, one after the other where it has not.
+        In one round trip if the protocol allows it, otherwise one after the other.
         """
         ...
 
     async def announce_change(self, what: str, uri: str = "") -> None:
-        """Say that the list of `tools`, `prompts` or `resources`, or the `resource` at `uri`, is not what it was."""
+        """Announce that the list of `tools`, `prompts` or `resources`, or the `resource` at `uri`, has changed."""
         ...
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None: ...
@@ -70,34 +70,33 @@ class Person(Protocol):
     """The human being behind the client."""
 
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
-        """Leave a message where `menugate messages` shows it; the id it got."""
+        """Leave a message where `menugate messages` shows it; return its id."""
         ...
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
-        """Author and committer, each with name and address, as the person's own git has them in the repository whose
-        own folder this is; None where one of them is not known."""
+        """Return author and committer, each with name and address, as the person's own git has them for the repository
+        with this git folder; None if one of them is unknown."""
         ...
 
     async def find_ignore_file(self, repository: str) -> str:
-        """The file of patterns for what the person's own git leaves out in every repository; empty where there is
-        none."""
+        """The file with the patterns that the person's own git ignores in every repository; empty if there is none."""
         ...
 
     async def find_hooks_folder(self, repository: str) -> str:
-        """The folder in which the person's own git has the hooks of every repository; empty where each has its own."""
+        """The folder in which the person's own git keeps the hooks of all repositories; empty if each has its own."""
         ...
 
     def is_reachable(self) -> bool:
-        """Can this person be asked through the client, now?"""
+        """True if this person can be asked through the client now."""
         ...
 
     async def ask(self, key: str, message: str) -> tuple[str, str | None]:
-        """`accept`, `decline`, `cancel` or `timeout`, and what was written."""
+        """Return `accept`, `decline`, `cancel` or `timeout`, and what was written."""
         ...
 
 
 class Navigator(Protocol):
-    """Where the session stands in the menus, and how it moves."""
+    """Where the session is in the menus, and how it moves."""
 
     def show_menu(self) -> "Ending": ...
 
@@ -110,26 +109,26 @@ class Navigator(Protocol):
     async def complete(self, answer: str, status: str) -> "Ending": ...
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> "Problem | None":
-        """Take the run from one phase to another, None being none; why not, where it is in a third one by now."""
+        """Move the run from one phase to another; None is no phase. Returns why not if it is in a third one by now."""
         ...
 
 
 class SessionObjects(Protocol):
-    """What lives as long as the session does: a shell, a language server. Nobody else's session finds it."""
+    """What lives as long as the session: a shell, a language server. No other session finds it."""
 
     def get(self, name: str) -> Any | None:
-        """What is kept under that name; asking for it also counts as using it."""
+        """Return what is kept under that name. Asking for it counts as using it."""
         ...
 
     def names(self) -> Sequence[str]: ...
 
     def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
-        """Keep it under a name that is free. It is closed, once, when it is dropped, when nobody used it for so many
-        seconds, when the session ends, or when the server stops."""
+        """Keep it under a free name. It is closed once: when it is dropped, when it was unused for that many seconds,
+        when the session ends, or when the server stops."""
         ...
 
     async def drop(self, name: str) -> None:
-        """Close it and forget it; nothing where there is none."""
+        """Close it and forget it; does nothing if there is none."""
         ...
 
 
@@ -162,24 +161,27 @@ class Context(Protocol):
     def memory(self) -> "Memory": ...
     @property
     def hides(self) -> "Callable[[str], bool] | None":
-        """Whether a rule keeps this path from the tool, which then does not show it either; None where no rule does.
+        """True for a path that a rule keeps from the tool, which must not show it either; None if no rule hides
+        anything.
 
-        Never told is how much that was: it would say whether a search fits what may not be seen."""
+        How much was hidden is never reported: that would tell whether a search matches what must not be seen.
+        """
         ...
 
     @property
     def stands(self) -> "Arguments | None":
-        """The facts that the person said yes to, as the tool's `stands_on` gave them; None where nobody was asked.
+        """The facts that the person approved, as the tool's `stands_on` gave them; None if nobody was asked.
 
-        They held just before the call began. What acts on more than its arguments compares once more, with what it
-        holds in its hands: another call may have been quicker."""
+        They held just before the call began. A tool that acts on more than its arguments compares once more with what
+        it has opened: another call may have been quicker.
+        """
         ...
 
     async def call_tool(self, tool: str, arguments: "Arguments") -> "Ending":
-        """Call another tool on the way to this one's answer, through the same gate, under the posture of now.
+        """Call another tool for this one's answer, through the same gate, under the current posture.
 
-        Every layer decides, the mode alone does not ask whether that tool is listed where the caller stands. What is
-        refused comes back as a value; the ledger tells both calls, and which was made by which. Meta-tools and
-        carriers cannot be reached, and calls within calls end at a depth.
+        Every layer decides, except that the mode does not check whether the tool is listed where the caller is. A
+        refusal comes back as a value. The ledger has both calls, and which one made which. Meta tools and carriers
+        cannot be reached, and calls within calls are limited in depth.
         """
         ...

@@ -1,8 +1,8 @@
-"""Which places of the network may be reached? The operator's list, read once; a name, a family of names, an address.
+"""Which network destinations may be reached? The operator's list, read once: names, families of names, addresses.
 
 `pypi.org`, `*.pythonhosted.org` (every name below it), `github.com:22`, `*` (every name), `10.1.2.3:8080`,
-`10.1.0.0/16`, `[2001:db8::1]:443`. Without a port, the two of the web are meant. An address opens itself, also where a
-name leads to it; no name opens an address that is not one of the public network.
+`10.1.0.0/16`, `[2001:db8::1]:443`. Without a port, the two web ports are meant. An address allows itself, even if a
+name leads to it; no name allows an address outside the public network.
 """
 
 import re
@@ -29,7 +29,8 @@ USUAL = (
     # Repositories.
     *("github.com", "*.github.com", "*.githubusercontent.com", "gitlab.com", "bitbucket.org", "codeberg.org"),
 )
-"""Where packages and repositories come from: what a program at profile trusted may reach unless the operator says."""
+"""Where packages and repositories come from: what a program at profile `trusted` may reach unless the operator
+decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ class Destination:
     text: str
     ports: tuple[int, ...]
     name: str = ""
-    """A name; `*` for every one, or beginning with `*.` for every one below it. Empty where an address is meant."""
+    """A name; `*` for every name, `*.` and a name for every name below it. Empty if an address is meant."""
     networks: tuple[Network, ...] = ()
-    """Addresses it opens whatever they are."""
+    """Addresses that it allows, whatever kind they are."""
 
     def has_name(self, name: str, port: int) -> bool:
         if port not in self.ports or not self.name:
@@ -55,7 +56,7 @@ class Destinations:
     every: tuple[Destination, ...] = ()
 
     def is_host_allowed(self, host: str, port: int) -> bool:
-        """May this name, or this address written out, be asked for?"""
+        """True if this name, or this literal address, may be requested."""
         if (address := parse_address(host)) is not None:
             return self.is_address_allowed(address, port) or any(
                 one.name == "*" and port in one.ports for one in self.every
@@ -63,18 +64,18 @@ class Destinations:
         return any(one.has_name(host, port) for one in self.every)
 
     def is_address_allowed(self, address: Address, port: int) -> bool:
-        """Did the operator write this very address, or a network it is in?"""
+        """True if the operator listed this very address, or a network that contains it."""
         return any(one.has_address(address, port) for one in self.every)
 
 
 def parse_destinations(entries: Iterable[str]) -> Destinations:
-    """Those entries; `ValueError` at the first that is none, with what is wrong about it."""
+    """Parse the entries. Raises `ValueError` at the first bad one, and says what is wrong with it."""
     return Destinations(tuple(map(parse_destination, entries)))
 
 
 def parse_destination(entry: str) -> Destination:
     text = entry.strip().lower()
-    # An address of the sixth version has colons of its own, and may stand without brackets where no port follows.
+    # An IPv6 address has colons of its own, and needs no brackets if no port follows.
     found = ENTRY.fullmatch(f"[{text}]" if _parse_network(text) else text)
     if found is None:
         raise ValueError("is no host, `host:port` or address; a URL is not meant")
@@ -93,9 +94,10 @@ def parse_destination(entry: str) -> Destination:
 
 
 def normalize_host_name(host: str) -> str | None:
-    """A host's name in the one spelling that is compared; None for what is none.
+    """Return a host name in the one spelling used for comparison; None if it is not a name.
 
-    What ends in a number is no name: resolvers read `2130706433`, `0x7f.1` and `127.1` as addresses, and we do not.
+    Nothing that ends in a number is a name: resolvers read `2130706433`, `0x7f.1` and `127.1` as addresses, and we do
+    not.
     """
     name = host.lower().removesuffix(".")
     labels = name.split(".")
@@ -105,7 +107,7 @@ def normalize_host_name(host: str) -> str | None:
 
 
 def parse_address(host: str) -> Address | None:
-    """The address that is written out there, in its usual spelling; None for a name."""
+    """Return a literal address in its usual spelling; None for a name."""
     try:
         return ip_address(host)
     except ValueError:

@@ -1,8 +1,8 @@
 """What does a pack remember from one call to the next? Documents, kept for a session or for a person's workspace.
 
-They are durable before a method answers, and every change is a row of the ledger: which document, from which mark to
-which, why, and the digest of what it says; never what it says. Nobody finds a document by guessing: what is kept for
-another session, or another person, is answered like what was never there.
+They are durable before a method returns. Every change is a row of the ledger: which document, from which mark to which,
+why, and the digest of its content, never the content. Nobody finds a document by guessing: a document of another
+session or person gets the same answer as one that never existed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,21 +23,22 @@ class Document:
     """What it is, such as `todo`: the documents of a kind are listed together."""
     id: str
     body: Mapping[str, Any]
-    """Anything JSON can say."""
+    """Anything that JSON can represent."""
     mark: str = ""
-    """The one word it is looked for and counted by, such as how far it is. Stands in the ledger, so it is no secret."""
+    """The one word it is searched and counted by, such as its progress. It is in the ledger, so it must not be a
+    secret."""
     version: int = 0
-    """How often it was written; 0 for one that never was."""
+    """How often it was written; 0 if never."""
     made: int = 0
     changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Somebody else wrote it since it was read: nothing was written, this is how it stands now."""
+    """Another writer changed it since it was read: nothing was written, and this is its current version."""
 
     current: Document | None
-    """None where it is gone."""
+    """None if it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCause:
-    """Why a document is written, as the ledger tells it."""
+    """Why a document is written, as the ledger shows it."""
 
     event: str
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -57,26 +58,26 @@ class DocumentCause:
 
 
 class Documents(Protocol):
-    """The documents kept in one place. Methods wait for the state, and raise `Refusal` where it cannot be used."""
+    """The documents kept in one place. Methods wait for the state, and raise `Refusal` if it cannot be used."""
 
     def new_id(self) -> str:
-        """Eight signs that nobody guesses and nothing else here is called by."""
+        """Eight characters that nobody can guess and that name nothing else here."""
         ...
 
     async def get(self, kind: str, id: str) -> Document | None: ...
 
     async def put(self, document: Document, why: DocumentCause) -> Document | Overtaken:
-        """Write it in place of the version it names, or as a new one where that is 0; as it stands then."""
+        """Replace the version it names, or create it if that is 0; return it as stored."""
         ...
 
     async def list_documents(
         self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
     ) -> Sequence[Document]:
-        """In the order in which they were first written."""
+        """List them in the order in which they were first written."""
         ...
 
     async def count_by_mark(self, kind: str) -> Mapping[str, Tally]:
-        """How many there are of each mark."""
+        """Count the documents of each mark."""
         ...
 
 
@@ -88,7 +89,7 @@ class Records(Protocol):
 
     @property
     def place(self) -> Documents:
-        """What this place of the session remembers: the one that is found again by this menu handle."""
+        """What this place of the session remembers; this menu handle finds it again."""
         ...
 
     @property

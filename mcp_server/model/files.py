@@ -1,6 +1,6 @@
 """What may a tool do with the files of the workspace? The port that `guards` implements.
 
-Every path is checked where it is opened, beneath the workspace, without following a link out of it. Methods block and
+Every path is checked when it is opened, beneath the workspace, without following a link out of it. Methods block and
 are called in a thread; they raise `Refusal` with the problem to show.
 """
 
@@ -15,15 +15,16 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a file looked like when it was read: enough to notice that it changed since."""
+    """What a file looked like when it was read: enough to notice that it has changed since."""
 
     size: int
     mtime_ns: int
     digest: str
-    """Empty where only a part was read."""
+    """Empty if only a part was read."""
 
     def is_same_as(self, other: "Stamp") -> bool:
-        """Still the same? The content says, where both know it: a file that was merely touched has not changed."""
+        """True if unchanged. The content decides if both digests are known: a file that was merely touched has not
+        changed."""
         if self.digest and other.digest:
             return self.digest == other.digest
         return (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
@@ -52,7 +53,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One look through the workspace, as `grep` and `glob` mean it."""
+    """One search through the workspace, for `grep` and `glob`."""
 
     pattern: str
     path: str = ""
@@ -71,7 +72,7 @@ class Search:
     timeout: float = 30.0
     line_numbers: bool = True
     hides: Callable[[str], bool] | None = None
-    """Files that are left out as if they were not there, by their path below the workspace."""
+    """True for files, by their path below the workspace, that are left out as if they did not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +80,15 @@ class SearchResult:
     lines: tuple[str, ...]
     total: int
     complete: bool
-    """False when the total is a lower bound, because time or room ran out."""
+    """False if the total is a lower bound, because time or space ran out."""
     timed_out: bool = False
     engine: str = ""
     searched: int | None = None
-    """How many files were looked into, where that is known."""
+    """How many files were searched, if known."""
     files: int = 0
     """How many files matched."""
     matches: int | None = None
-    """How many lines matched (places, where a match may span lines), where they were counted."""
+    """How many lines matched (or places, if a match may span lines), if they were counted."""
 
 
 LEFT_OUT_BY_RULE = "[Left out: what a rule keeps from this tool. Only the user can change the rule.]"
@@ -102,8 +103,9 @@ OBEYED_FILES = """
 .zlogout .kshrc .cshrc .tcshrc config.fish .inputrc .xprofile .xinitrc .xsessionrc .tmux.conf .screenrc .vimrc .gvimrc
 .exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc menugate.yaml
 """
-"""What another program runs or obeys unasked: writing there outlives the session, so the person is asked first. What a
-workspace says of itself to menugate is among it, or a model could take away the rules that it is to follow."""
+"""What other programs run or obey without asking. A write there outlives the session, so the person is asked first.
+That includes what a workspace tells menugate about itself; otherwise a model could remove the rules it has to
+follow."""
 
 SENSITIVE_FOLDERS = ".ssh .gnupg .aws .kube .docker .azure .password-store"
 SENSITIVE_FILES = """
@@ -119,11 +121,11 @@ HARMLESS = re.compile(
 """Examples without the values, and source code about secrets."""
 
 INSTALLED = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
-"""Folders of other people's packages: what looks like a secret there came with them, and there is too much of it."""
+"""Folders of installed packages: what looks like a secret there came with them, and there is too much of it."""
 
 
 def is_protected(path: str) -> bool:
-    """Is this a place that is written only after the person said yes? Looks at the words of the path alone."""
+    """True if writing there needs the person's approval. Looks only at the words of the path."""
     names = _split_names(path)
     return any(name in OBEYED_FOLDERS.split() for name in names) or any(
         name in OBEYED_FILES.split() for name in names[-1:]
@@ -131,7 +133,7 @@ def is_protected(path: str) -> bool:
 
 
 def is_secret(path: str) -> bool:
-    """Is this a file that is read only after the person said yes? Looks at the words of the path alone."""
+    """True if reading this file needs the person's approval. Looks only at the words of the path."""
     names = _split_names(path)
     return any(name in SENSITIVE_FOLDERS.split() for name in names) or any(
         not HARMLESS.search(name) and any(fnmatchcase(name, glob) for glob in SENSITIVE_FILES.split())
@@ -140,12 +142,12 @@ def is_secret(path: str) -> bool:
 
 
 def is_installed(path: str) -> bool:
-    """Is this a place in which no command is kept from what looks like a secret?"""
+    """True if no command here is kept from what looks like a secret."""
     return not INSTALLED.isdisjoint(path.split("/"))
 
 
 def _split_names(path: str) -> list[str]:
-    """The path's parts as a disk might read them that minds neither case nor what cannot be seen in a name."""
+    """Split the path as a disk might read it that ignores case and invisible characters in names."""
     folded = "".join(sign for sign in unicodedata.normalize("NFKC", path) if unicodedata.category(sign) != "Cf")
     names: list[str] = []
     for name in folded.casefold().split("/"):
@@ -163,39 +165,40 @@ class Files(Protocol):
         ...
 
     def read(self, path: str, limit: int, start: int = 0) -> Snapshot:
-        """At most so many bytes, from a byte on; a start below zero counts from the end. Only whole files have a
+        """Read at most that many bytes, from a byte on; a negative start counts from the end. Only whole files have a
         digest in their stamp."""
         ...
 
     def get_info(self, path: str) -> DirectoryEntry: ...
 
     def list_folder(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
-        """What is in a folder, sorted by path. Links are named and not followed, our own state is left out."""
+        """List a folder, sorted by path. Links are named but not followed, and our own state is left out."""
         ...
 
     def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> DirectoryEntry:
-        """Put these bytes there in one step. `expect` is the stamp of what is being replaced, None for a new file."""
+        """Write these bytes in one step. `expect` is the stamp of what is being replaced, None for a new file."""
         ...
 
     def make_folder(self, path: str) -> DirectoryEntry: ...
 
     def move(self, source: str, destination: str, approved: Callable[[str], None] | None = None) -> DirectoryEntry:
-        """Give a file, folder or link another path, at which there must be nothing yet.
+        """Move a file, folder or link to a path where nothing exists yet.
 
-        `approved` is called with the path at which the thing is held meanwhile, and again with the new one; where it
-        raises, everything is as it was. The same goes for what is taken away."""
+        `approved` is called with the path at which the thing is held meanwhile, and again with the new one; if it
+        raises, everything stays as it was. The same holds for `trash` and `remove`.
+        """
         ...
 
     def trash(self, path: str, approved: Callable[[str], None] | None = None) -> str:
-        """Take a file or an empty folder away, to where it can be had back from; the place."""
+        """Move a file or an empty folder to where it can be restored from; return that place."""
         ...
 
     def remove(self, path: str, approved: Callable[[str], None] | None = None) -> None:
-        """Take a file, a link or an empty folder away for good."""
+        """Delete a file, a link or an empty folder for good."""
         ...
 
     def make_scratch_folder(self, below: str = ".") -> AbstractContextManager[str]:
-        """A folder in this one for as long as one works in it, its path; whatever comes to be in it goes too."""
+        """Make a folder in this one for temporary work, and yield its path. Everything in it is deleted with it."""
         ...
 
     def grep(self, search: Search) -> SearchResult: ...
@@ -203,7 +206,7 @@ class Files(Protocol):
     def glob(self, search: Search) -> SearchResult: ...
 
     def remember(self, path: str, stamp: Stamp) -> None:
-        """This session has seen the file as it is in this stamp."""
+        """Remember that this session has seen the file with this stamp."""
         ...
 
     def recall(self, path: str) -> Stamp | None: ...

@@ -1,4 +1,4 @@
-"""What may a tool ask of the index of the workspace? The port that `guards` implements.
+"""What may a tool ask of the workspace's index? The port that `guards` implements.
 
 The index knows which files hold which words and what they define. What it shows is read from the disk as it is now,
 through the same jail as everything else. Methods block and are called in a thread; they raise `Refusal`.
@@ -22,12 +22,12 @@ KINDS = (
     "table",
     "heading",
 )
-"""What a symbol can be, in the words of every language alike: a trait is an interface, a view is a table."""
+"""The kinds of symbols, in words that fit every language: a trait is an interface, a view is a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """What is looked for, and which part of what is found is shown."""
+    """What to search for, and which part of the results to show."""
 
     query: str = ""
     path: str = ""
@@ -39,7 +39,7 @@ class IndexRequest:
     offset: int = 0
     seconds: float = 10.0
     hides: Callable[[str], bool] | None = None
-    """Files that are left out as if they were not there, by their path below the workspace."""
+    """True for files, by their path below the workspace, that are left out as if they did not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +74,16 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How far the index is what the disk is."""
+    """How closely the index matches the disk."""
 
     complete: bool
-    """Every file was looked at after the caller came."""
+    """Every file was checked after the caller arrived."""
     files: int = 0
     """Files in the index."""
     looked: int = 0
-    """Files looked at in the round that is going on, or in the last one."""
+    """Files checked in the current round, or in the last one."""
     read: int = 0
-    """Files of these that had to be read, because they were new or other than before."""
+    """Those of them that had to be read, because they were new or changed."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     """Why files are not in the index, and how many."""
 
@@ -94,7 +94,7 @@ class IndexHits:
     total: int
     files: int
     complete: bool = True
-    """False where the total is a lower bound, because time or room ran out."""
+    """False if the total is a lower bound, because time or space ran out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,11 @@ class Symbols:
 
 class Index(Protocol):
     def get_refresh_mark(self) -> int:
-        """A mark for `refresh`: what is looked at after it is fresh for whoever holds it."""
+        """Return a mark for `refresh`: what is checked after it counts as fresh for its holder."""
         ...
 
     def refresh(self, mark: int, seconds: float) -> Freshness:
-        """Look for so long at what changed on the disk; to be called again until it is complete, or enough."""
+        """Look for changes on the disk for that long. Call again until the result is complete, or good enough."""
         ...
 
     def search(self, wanted: IndexRequest) -> IndexHits: ...
@@ -118,5 +118,5 @@ class Index(Protocol):
     def find_symbols(self, wanted: IndexRequest) -> Symbols: ...
 
     def outline_text(self, path: str, text: str) -> tuple[Symbol, ...]:
-        """What this text defines, were it the file at that path; looks at nothing else."""
+        """Return what this text would define as the file at that path; reads nothing else."""
         ...

@@ -1,6 +1,6 @@
 """What may a tool ask of the project's memory? It may look things up, and no more.
 
-Nothing is remembered on a tool's word: an entry is written when a run ended in success, or by the person.
+Nothing is remembered on a tool's word: entries are written when a run ends in success, or by the person.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Tier(StrEnum):
-    """The three kinds of what is remembered, the one that lasts longest first."""
+    """The three kinds of memory, the longest-lasting first."""
 
     FACT = "fact"
     """What holds in this project: paths, commands to build and to test."""
@@ -21,7 +21,7 @@ class Tier(StrEnum):
 
 
 MOST: dict[Tier, int] = {Tier.FACT: 200, Tier.DECISION: 200, Tier.OUTCOME: 50}
-"""So many of each are kept for one principal; the oldest goes first."""
+"""How many of each are kept for one principal; the oldest is dropped first."""
 LONGEST = 1_000
 """Characters of one entry."""
 
@@ -41,7 +41,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMatches:
-    """The entries that fit best, and how many fit at all."""
+    """The best matches, and how many match at all."""
 
     shown: Sequence[MemoryEntry]
     total: int

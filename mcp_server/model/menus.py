@@ -1,4 +1,4 @@
-"""What is on the menu? The modes in their order, the tools of each, and the face a host gets to see."""
+"""What is on the menu? The modes in their order, the tools of each, and the kind of list a host gets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Menus:
-    """Every mode, in display order. The number a person types is the position, from 1."""
+    """Every mode, in display order. The number that a person types is the position, from 1."""
 
     modes: tuple[Mode, ...]
 
@@ -39,7 +39,7 @@ class Menus:
         return self._by_name.get(name or "")
 
     def find_modes_with(self, tool: str) -> tuple[Mode, ...]:
-        """The modes in which a tool can be found, in menu order."""
+        """The modes that list a tool, in menu order."""
         return self._by_tool.get(tool, ())
 
     @cached_property
@@ -56,7 +56,7 @@ class Menus:
 
 
 class Listing(StrEnum):
-    """What `tools/list` shows. `auto` is no listing: it is the wish that era, transport and host decide."""
+    """What `tools/list` shows. `auto` is not a listing: it asks for era, transport and host to decide."""
 
     MASKED = "masked"
     CARRIED = "carried"
@@ -65,7 +65,8 @@ class Listing(StrEnum):
 
 
 class Commands(StrEnum):
-    """Whom a host shows the commands that act. It is known of few that no program and no model gets at prompts."""
+    """Whom a host shows the commands that act. Of few hosts it is known that no program and no model gets at
+    prompts."""
 
     PERSON = "person"
     NOBODY = "nobody"
@@ -79,11 +80,11 @@ class Host:
     """The whole name, or its beginning and a `*`."""
     listing: Listing
     relists: bool
-    """It lists again as soon as it hears of a change, so that holding a result back until then is worth the wait."""
+    """It fetches the list as soon as it hears of a change, so holding a result back until then is worth the wait."""
     evidence: str = ""
     commands: Commands = Commands.NOBODY
     notices: bool = True
-    """It takes being told that a list changed. Where that does harm, it is told nothing that it did not ask for."""
+    """It can handle being told that a list changed. If that would do harm, it hears only what it asked for."""
 
     def is_named(self, client: str) -> bool:
         mine, theirs = self.client.casefold(), client.casefold()
@@ -92,12 +93,12 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Every host known by name. The operator's rows stand before ours and win over them."""
+    """Every host known by name. The operator's rows come before ours and win over them."""
 
     rows: tuple[Host, ...] = ()
 
     def find_host(self, client: str | None) -> Host | None:
-        """The first row with the whole name, else the one with the longest beginning, the first among equals."""
+        """Return the first row with the whole name, else the one with the longest beginning, the first among equals."""
         fitting = [row for row in self.rows if client and row.is_named(client)]
         whole = next((row for row in fitting if not row.client.endswith("*")), None)
         return whole or max(fitting, key=lambda row: len(row.client), default=None)

@@ -1,8 +1,8 @@
-"""In which order is a fault mended? Five phases, what each may use, what it has to bring, and how many calls it has.
+"""In which order is a bug fixed? Five phases, the tools of each, what each must deliver, and how many calls it has.
 
-Nobody is in a phase who did not ask for it: the first `advance_phase` of a run begins the first phase, the last one or
-`complete` ends them. While a run is in a phase, the mode that holds these tools shows what the phase lists, and what
-is in REACHABLE; every other mode is as it always is.
+No run is in a phase unless it asked for one: the first `advance_phase` starts the first phase; the last one, or
+`complete`, ends them. While a run is in a phase, the mode that holds these tools shows only what the phase lists and
+what is in REACHABLE. Every other mode stays as it is.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ class Phase(StrEnum):
 class Step:
     phase: Phase
     budget: int
-    """Calls of its own tools. What was refused costs nothing."""
+    """Calls of its own tools. Refused calls cost nothing."""
     outputs: tuple[str, ...]
-    """What has to be said before the next phase."""
+    """What must be stated before the next phase."""
     tools: frozenset[str]
 
 
@@ -56,35 +56,35 @@ BEGINNING = "advance_phase"
 REACHABLE = frozenset((BEGINNING, "return_to_fix_phase", "get_phase_status")) | frozenset(
     ("TodoCreate", "TodoRead", "TodoStart", "TodoClaim", "TodoVerify")
 )
-"""What every phase has beside its own tools, and beside the meta-tools; it takes nothing from a phase's budget."""
+"""What every phase can use besides its own tools and the meta tools; it costs nothing of a phase's budget."""
 RETRIED = STEPS[2:]
-"""The phases that begin anew when the run goes back to the fix."""
+"""The phases that start over when the run goes back to the fix."""
 ALL_PASSED = "all_passed"
 MOST_RETURNS = 10
 KIND = "phases"
-"""The kind of document that a run's log is kept as, by the run's name."""
+"""The kind of document that holds a run's log, under the run's name."""
 
 
 def find_step(phase: str | None) -> Step | None:
-    """None where the run is in no phase, or in one that this version does not know."""
+    """None if the run is in no phase, or in one that this version does not know."""
     return next((step for step in STEPS if step.phase == phase), None)
 
 
 def get_next_step(phase: str | None) -> Step | None:
-    """The step that follows; the first where there was none, None after the last."""
+    """The step that follows; the first if there was none, None after the last."""
     following = [step.phase for step in STEPS].index(Phase(phase)) + 1 if phase else 0
     return STEPS[following] if following < len(STEPS) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known of the project's tests by what ran, and not by what was said."""
+    """What is known of the project's tests from runs, not from claims."""
 
     ran: int = 0
     passed: bool = False
-    """The latest run did."""
+    """The latest test run passed."""
     changed: bool = False
-    """Something in the workspace was, or may have been, changed since."""
+    """Something in the workspace was changed since, or may have been."""
 
     @property
     def is_valid(self) -> bool:
@@ -93,13 +93,13 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a run did and said in its phases."""
+    """What a run did and stated in its phases."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     spent: Mapping[str, int] = field(default_factory=dict[str, int])
     proof: Proof = Proof()
     returns: tuple[str, ...] = ()
-    """Why it went back to the fix, the latest times."""
+    """Why it went back to the fix, the latest times only."""
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> "Log":
@@ -123,7 +123,8 @@ class Log:
         return replace(self, spent={**self.spent, phase: self.spent.get(phase, 0) + 1})
 
     def return_to_fix(self, reason: str) -> "Log":
-        """The phases from the fix on begin anew: their calls are not spent, and what was said of the tests is old."""
+        """Start the phases from the fix on over: their calls count as unspent, and what was stated of the tests is
+        outdated."""
         again = {step.phase for step in RETRIED}
         old = {"pass_to_pass_status", "fail_to_pass_status"}
         return replace(

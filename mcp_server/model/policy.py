@@ -13,13 +13,13 @@ from mcp_server.model.tools import Arguments, Demand, Effect, Tool
 
 
 class SandboxState(StrEnum):
-    """Is there a sandbox for what has to run shut in?"""
+    """Is there a sandbox for tools that must run in one?"""
 
     THERE = "there"
     MISSING = "missing"
-    """Then such a tool asks for one profile more."""
+    """Such a tool then needs the next higher profile."""
     REFUSED = "refused"
-    """Then it does not run: the operator requires a sandbox."""
+    """Such a tool then does not run: the operator requires a sandbox."""
 
 
 class Verdict(StrEnum):
@@ -53,7 +53,7 @@ class Decision:
     demand: Demand | None = None
     """What the call was granted; the guards hold it to that."""
     instead: tuple[str, ...] = ()
-    """The tools that do what was refused, all in one mode that can be entered from here."""
+    """Tools that do what was refused, all in one mode that can be entered from here."""
 
     @property
     def is_allowed(self) -> bool:
@@ -61,7 +61,7 @@ class Decision:
 
 
 class RuleKind(StrEnum):
-    """The four lists a rule can stand in, strongest first. Neither order nor specificity ever matters."""
+    """The four lists a rule can be in, strongest first. Neither order nor specificity ever matters."""
 
     BLOCK = "block"
     DENY = "deny"
@@ -71,9 +71,9 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """A rule as the operator wrote it, not yet understood.
+    """A rule as the operator wrote it, not yet parsed.
 
-    An example is the arguments of a call, or in short the value of the tool's subject; for a rule about every call of a
+    An example is a call's arguments or, for short, the value of the tool's subject; for a rule about every call of a
     tool it is the tool's name.
     """
 
@@ -82,7 +82,7 @@ class RuleText:
     source: str
     """file:line, for messages."""
     match: tuple[str | Arguments, ...] = ()
-    """Calls it has to speak about, checked when it is understood."""
+    """Calls that the rule must match, checked when it is parsed."""
     not_match: tuple[str | Arguments, ...] = ()
     reason: str = ""
     """What a refused caller is told."""
@@ -96,33 +96,33 @@ class Rule:
     source: str
     """file:line, for messages."""
     names: Callable[[str], bool]
-    """Does the rule speak about this tool?"""
+    """True if the rule is about this tool."""
     applies: Callable[[Tool, Arguments], bool] | None = None
-    """Does it speak about these arguments? None where it speaks about every call, which is also what hides a tool."""
+    """True if it is about these arguments. None if it is about every call, and so also hides the tool."""
     word: str | None = None
-    """A word that a call has to hold for the rule to apply, where one can be named: what the rule is found by."""
+    """A word that a call must contain for the rule to apply, if there is one: rules are looked up by it."""
     reason: str = ""
     """What the operator wrote beside it for whoever it stops."""
     reaches: bool = False
-    """Does it name paths, so that it holds for whatever a call takes along or comes across there?"""
+    """True if it names paths, and so holds for everything that a call takes along or meets there."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathsBeneath:
-    """What a call that takes a whole tree touches there, and the rule that speaks about it."""
+    """What a call that takes a whole folder touches in it, and the rule about that."""
 
     rule: Rule | None
-    """None where the tree is too large to look through."""
+    """None if the folder is too large to search."""
     path: str
 
 
 Shelf: TypeAlias = Mapping[str | None, tuple[Rule, ...]]
-"""The rules of one list about one tool, by the word they are found by; under None those to be asked about any call."""
+"""The rules of one list about one tool, by the word they are looked up by; under None those that concern any call."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Every rule, found by the tool it speaks about, so that a call is asked only about the few that could matter."""
+    """Every rule, looked up by tool, so that a call meets only the few rules that could matter."""
 
     every: tuple[Rule, ...] = ()
     _shelves: dict[tuple[str, RuleKind], Shelf] = field(
@@ -133,7 +133,7 @@ class Rules:
         return _sort_rules(rule for shelf in self.get_shelf(name, kind).values() for rule in shelf)
 
     def find_for_call(self, name: str, kind: RuleKind, words: frozenset[str] | None) -> tuple[Rule, ...]:
-        """Those that could speak about a call that holds these words; None where its words cannot be told."""
+        """Return the rules that could concern a call with these words; None if its words are unknown."""
         shelf = self.get_shelf(name, kind)
         if words is None:
             return self.find_for_tool(name, kind)
@@ -153,13 +153,13 @@ class Rules:
 
 
 def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """By text, so that not even the rule that an answer names depends on the order of writing."""
+    """Sort by text, so that not even the rule that an answer names depends on the order of writing."""
     return tuple(sorted(rules, key=lambda rule: (rule.text, rule.source)))
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may spend; None where there is no limit."""
+    """What a run may spend; None means no limit."""
 
     calls: int | None = None
     minutes: int | None = None
@@ -169,25 +169,25 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SummaryLimits:
-    """When the beginning of a run is put together into a summary."""
+    """When the beginning of a run is folded into a summary."""
 
     messages: int = 40
     tokens: int = 20_000
     keep: int = 20
-    """So many of the newest messages stay out of it."""
+    """How many of the newest messages stay out of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewing:
-    """Who is asked about a run that is over, beside what is checked."""
+    """Which model is asked about a finished run, besides the checks."""
 
     endpoint: str
-    """The address of a model that is spoken to as many are: `https://host/v1/chat/completions`."""
+    """The address of a model's endpoint, of the widespread kind: `https://host/v1/chat/completions`."""
     host: str
     port: int
     model: str
     key: str = ""
-    """The environment variable that holds what the endpoint knows us by; empty where it wants nothing."""
+    """The environment variable with the endpoint's key; empty if it needs none."""
     patience: float = 20.0
 
     @property
@@ -204,7 +204,7 @@ class BudgetUse:
     result_bytes: int = 0
     repeated_failures: int = 0
     in_phase: int = 0
-    """Calls of the phase that the run is in."""
+    """Calls in the run's current phase."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Policy:
     ceiling: Profile = Profile.UNRESTRICTED
     budget: Budget = field(default_factory=Budget)
     unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None
-    """What is wrong with these arguments for that tool, in words for the caller; None where nothing is."""
+    """Says, for the caller, what is wrong with these arguments for that tool; None if nothing is."""
     meant: Callable[[str, Arguments], Arguments] = lambda _tool, arguments: arguments
     """The same arguments without those by which the caller says nothing. Everything else is asked about these alone."""
     read_line: ReadLine = lambda _text: None
@@ -227,16 +227,16 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call as the decision sees it. Without arguments the question is whether the tool is to be seen at all."""
+    """One call as the decision sees it. Without arguments the question is whether the tool is visible at all."""
 
     tool: str
     arguments: Arguments | None = None
     approved: bool = False
-    """The person said yes to exactly this call."""
+    """The person approved exactly this call."""
     spent: BudgetUse = field(default_factory=BudgetUse)
     within: str | None = None
-    """The tool that makes this call on its caller's behalf, where one does: its mode was asked about already."""
+    """The tool that makes this call for its caller, if one does: its own mode was already checked."""
     led: Arguments | None = None
-    """The arguments with every path as where its links lead; None where they lead nowhere else."""
+    """The arguments with every path's links followed; None if no link leads elsewhere."""
     beneath: tuple[PathsBeneath, ...] = ()
-    """What rules say of the tree that the call takes whole: at most one finding for each list."""
+    """What rules say about the folder that the call takes as a whole: at most one finding per list."""

@@ -1,7 +1,7 @@
-"""What has the person chosen? Six axes, none of which implies another, and the stage the policy observes.
+"""What has the person chosen? Six axes, none of which implies another, and the stage that the policy observes.
 
-A choice names the axes that were chosen; the others stand where the operator put them. What waits, and what is in force
-for one unit alone, are part of the choice, so that they are kept, sealed and changed together with it.
+A choice names only the axes that were chosen; the others keep the operator's defaults. Pending changes, and changes for
+one unit, are part of the choice, so that they are stored, sealed and changed together with it.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from typing import Any, Self, TypeAlias
 
 
 class Ordered(StrEnum):
-    """An axis whose members stand in order, least permission first."""
+    """An axis whose members are ordered, least permission first."""
 
     rank: int
 
     def __init__(self, *_: str) -> None:
-        # The place in the order, counted while the members are made: it is asked for in every decision.
+        # The position in the order, counted once while the members are made: every decision needs it.
         self.rank = len(type(self).__members__)
 
     def covers(self, needed: Self) -> bool:
@@ -31,7 +31,7 @@ class Profile(Ordered):
 
     @property
     def next_higher(self) -> "Profile":
-        """The next one up; the highest is its own."""
+        """The next profile up; the highest one returns itself."""
         order = tuple(Profile)
         return order[min(self.rank + 1, len(order) - 1)]
 
@@ -63,7 +63,7 @@ class AiMode(StrEnum):
 
 
 class Surface(StrEnum):
-    """How the person is connected. Observed with every call and chosen by nobody; nothing that is decided sees it."""
+    """How the person is connected. Observed with every call, chosen by nobody, and never part of a decision."""
 
     TUI = "tui"
     WEB = "web"
@@ -89,11 +89,11 @@ class Posture:
     ai_mode: AiMode = AiMode.AGENT
     reasoning: bool = False
     epoch: int = 0
-    """Moves with every change, so that a decision can be checked against the posture it was made under."""
+    """Increases with every change, so that a decision can be checked against the posture it was made under."""
 
     @classmethod
     def most_restricted(cls) -> Self:
-        """What holds when the person's choice cannot be read: reading alone, and a question before anything else."""
+        """What holds if the person's choice cannot be read: only reading, and a question before anything else."""
         return cls(
             work_mode=WorkMode.REVIEW,
             run_control=RunControl.MANUAL,
@@ -102,7 +102,7 @@ class Posture:
         )
 
     def cap_profile(self, ceiling: Profile) -> Self:
-        """The operator's ceiling narrows and never widens."""
+        """Apply the operator's ceiling, which narrows and never widens."""
         return self if ceiling.covers(self.profile) else replace(self, profile=ceiling)
 
 
@@ -116,33 +116,34 @@ AXES: Mapping[str, type[StrEnum] | type[bool]] = {
     "ai_mode": AiMode,
     "reasoning": bool,
 }
-"""What a person chooses. None implies another."""
+"""What a person chooses. No axis implies another."""
 SWITCH = {"on": True, "off": False}
 NARROWEST_FIRST: Mapping[str, tuple[Value, ...]] = {
-    # Reads; reads and uses the network; writes plans; asks before it writes; works here and goes nowhere; all of it.
+    # In this order: reads; reads and uses the network; writes plans; asks before it writes; works in the workspace
+    # only; no limit.
     "work_mode": (
         *(WorkMode.REVIEW, WorkMode.RESEARCH, WorkMode.PLAN),
         *(WorkMode.CHAT, WorkMode.REPAIR, WorkMode.BUILD),
     ),
     "run_control": tuple(RunControl),
     "profile": tuple(Profile),
-    # What is thought costs money, and allows nothing.
+    # More thought costs money, but allows nothing.
     "model_mode": tuple(ModelMode),
     "ai_mode": tuple(AiMode),
-    # The stages of reasoning keep tools back for a while.
+    # The stages of reasoning hold tools back for a while.
     "reasoning": (True, False),
 }
-"""Of each axis every value there is, in the order in which they allow more."""
+"""Every value of each axis, in the order in which they allow more."""
 
 
 def get_narrower_value(axis: str, one: Value, other: Value) -> Value:
-    """The one of two values that allows less."""
+    """Return the one of two values that allows less."""
     order = NARROWEST_FIRST[axis]
     return min(one, other, key=order.index)
 
 
 class ChangeScope(StrEnum):
-    """From when on a change holds. No call that runs is ever touched."""
+    """When a change comes into force. A call that is already running is never affected."""
 
     NOW = "now"
     AFTER_CURRENT_TOOL = "after-current-tool"
@@ -152,7 +153,7 @@ class ChangeScope(StrEnum):
 
 
 class ChangeSource(StrEnum):
-    """Where a person's word came in."""
+    """Where a change came from."""
 
     TERMINAL = "terminal"
     PROMPT = "prompt"
@@ -160,7 +161,7 @@ class ChangeSource(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What follows when menugate finds itself not in order."""
+    """What happens if menugate finds itself out of order."""
 
     AUTO = "auto"
     ASK = "ask"
@@ -169,7 +170,7 @@ class OnFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PostureChange:
-    """What was asked for: some axes, from when on, why, and through which door."""
+    """What was asked for: which axes, from when on, why, and from where."""
 
     id: str
     axes: Mapping[str, Value]
@@ -177,18 +178,18 @@ class PostureChange:
     reason: str = ""
     door: ChangeSource = ChangeSource.TERMINAL
     session: str = ""
-    """The one session whose units count; empty where every one does."""
+    """The one session whose units count; empty if those of every session do."""
     calls: tuple[tuple[int, str], ...] = ()
     """The calls it waits for, each with the process it runs in."""
     unconfirmed: bool = False
-    """It waits for the person's yes at the terminal before anything else."""
+    """It needs the person's confirmation at the terminal before anything else."""
     asked: int = 0
     """When, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemporaryChange:
-    """In force for one unit. `before` is what comes back; None where nothing was chosen."""
+    """In force for one unit. `before` is what comes back; None if nothing was chosen."""
 
     change: PostureChange
     before: Mapping[str, Value | None]
@@ -201,8 +202,8 @@ class PostureChoice:
     waiting: tuple[PostureChange, ...] = ()
     trials: tuple[TemporaryChange, ...] = ()
     claims: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    """What a state says was chosen that nobody with this account's key wrote. It narrows what would hold otherwise and
-    widens nothing, axis by axis, until the person chooses a value of that axis at a terminal."""
+    """What the state claims was chosen, though nobody with this account's key wrote it. Axis by axis it narrows what
+    would hold otherwise and widens nothing, until the person chooses a value of that axis at a terminal."""
 
     @classmethod
     def build_most_restricted(cls, epoch: int) -> Self:
@@ -211,22 +212,22 @@ class PostureChoice:
 
     @classmethod
     def build_from_posture(cls, posture: Posture) -> Self:
-        """Every axis chosen, as it is in this posture."""
+        """A choice of every axis, as it is in this posture."""
         return cls({axis: getattr(posture, axis) for axis in AXES}, posture.epoch)
 
     @property
     def has_pending_changes(self) -> bool:
-        """Will something come of it by itself?"""
+        """True if it will still change by itself."""
         return bool(self.waiting or self.trials)
 
     @property
     def narrowing_claims(self) -> Mapping[str, Value]:
-        """The claims that count: not where the person tries another value for one unit."""
+        """The claims that count: not those of axes on which the person tries another value for one unit."""
         tried = {axis for one in self.trials if one.change.door is ChangeSource.TERMINAL for axis in one.change.axes}
         return {axis: value for axis, value in self.claims.items() if axis not in tried}
 
     def find_narrowed_axes(self, usual: Posture) -> list[str]:
-        """The axes that would stand otherwise without what is claimed."""
+        """The axes that would be different without the claims."""
         if not self.claims:
             return []
         free, held = replace(self, claims={}).apply_to(usual), self.apply_to(usual)
@@ -240,7 +241,7 @@ class PostureChoice:
 
 
 def find_axis_value(axis: str, word: str) -> Value | None:
-    """The value a word names on that axis; None where it names none."""
+    """The value that a word names on that axis; None if it names none."""
     kind = AXES[axis]
     if kind is bool:
         return SWITCH.get(word)

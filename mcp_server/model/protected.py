@@ -1,8 +1,8 @@
-"""Which paths does the person have to be asked about, and in which words?"""
+"""Which paths must the person be asked about, and in which words?"""
 
 
 def describe_read_risk(path: str) -> str | None:
-    # Here and not above: this is asked about a call, and every start would wait for the port.
+    # Imported here because only calls need it, and every start would wait for the port to load.
     from mcp_server.model.files import is_secret
 
     return f"`{path}` usually holds passwords or keys, which the model would see." if is_secret(path) else None

@@ -1,4 +1,4 @@
-"""What is a word, for whoever searches? The one reading that the index, the memory and their queries share.
+"""What is a word in a search? The one definition that the index, the memory and their queries share.
 
 A word is a run of letters, digits and underscores, whatever its case. `parseHttpRequest` and `parse_http_request` are
 words with parts, and are found by their parts as well.
@@ -19,14 +19,14 @@ MOST_TERMS = 20
 
 @lru_cache(maxsize=1 << 14)
 def split_parts(run: str) -> tuple[str, ...]:
-    """`parseHTTPRequest2` -> parse, http, request, 2; none where the run is one piece and no more."""
+    """`parseHTTPRequest2` -> parse, http, request, 2; none if the run has only one part."""
     pieces = PART.findall(run) if run.isascii() else [piece for piece in run.split("_") if piece]
     found = tuple(one.casefold() for one in pieces)
     return found if found != (run.casefold(),) else ()
 
 
 def find_words(text: str) -> set[str]:
-    """Every word of a text and every part of one."""
+    """Return every word of a text and every part of one."""
     return expand_words(set(RUN.findall(text)))
 
 
@@ -41,19 +41,19 @@ def expand_words(runs: Iterable[str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing that is looked for."""
+    """One search term."""
 
     text: str
-    """As it was written, in small letters; what a symbol of that name is recognised by."""
+    """As it was written, in lower case; it identifies a symbol of that name."""
     needs: tuple[str, ...] = ()
-    """The words that have to be there."""
+    """The words that must occur."""
     starts: str = ""
-    """With how some word has to begin."""
+    """The beginning that some word must have."""
     phrase: str = ""
-    """What has to stand on one line as it is, but for its case."""
+    """What must be on one line literally, except for its case."""
 
     def is_on_line(self, found: Set[str], line: str) -> bool:
-        """Is it on this line, of which these are the words and this is the text in small letters?"""
+        """True if the term is on this line, given the line's words and its text in lower case."""
         if self.phrase:
             return self.phrase in line
         if self.starts:
@@ -63,7 +63,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What somebody typed, understood: nothing in it is a command to whoever searches."""
+    """A parsed query: nothing in it is a command to whoever searches."""
 
     terms: tuple[Term, ...]
 
@@ -73,12 +73,12 @@ class Query:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Words that a text with every term in it surely holds."""
+        """Words that a text with every term in it certainly holds."""
         return tuple(dict.fromkeys(need for term in self.terms for need in term.needs))
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """Beginnings of words that it surely holds."""
+        """Beginnings of words that it certainly holds."""
         return tuple(dict.fromkeys(term.starts for term in self.terms if term.starts))
 
 
@@ -94,7 +94,7 @@ def _parse_terms(text: str) -> Iterator[Term]:
 
 
 def _parse_phrase(phrase: str) -> Term:
-    """Its first word may go on to the left of it and its last one to the right; those between are whole."""
+    """The first word may continue to the left and the last one to the right; those between are whole."""
     runs = [(found.group()[:LONGEST], found.end() < len(phrase)) for found in RUN.finditer(phrase) if found.start()]
     starts = next((run for run, whole in runs if not whole), "")
     return Term(phrase, tuple(run for run, whole in runs if whole), starts, phrase)

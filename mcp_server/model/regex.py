@@ -1,7 +1,7 @@
-"""May this regular expression be tried at all? Told from its signs, before anything takes it apart.
+"""May this regular expression be compiled at all? Decided from its characters, before any engine parses it.
 
-A pattern is written out as often as it says at least, so that a few signs become gigabytes, and while that happens
-nobody else is served; one that goes on inside itself takes memory faster than any limit of time ends it.
+A compiler writes a part out as often as its repeat says at least, so a few characters become gigabytes, and nobody else
+is served meanwhile. A recursive pattern takes memory faster than any time limit can stop it.
 """
 
 import re
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 MOST_STEPS = 50_000
 DEEPEST = 100
-"""Groups inside of each other; what takes a pattern apart goes as deep as the pattern."""
+"""Nested groups; a compiler recurses as deep as the pattern."""
 TOKEN = re.compile(
     r"\\(?:[pPN]\{[\w :=.^-]*\}|.)"  # an escape, with what its braces hold
-    r"|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]?"  # a set
-    r"|\(\?#[^)]*\)?"  # a remark
+    r"|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]?"  # a character set
+    r"|\(\?#[^)]*\)?"  # a comment
     r"|(?P<itself>\(\?(?:R|[+-]?\d+|&\w*|P[>&]\w*)\))"
     r"|(?P<spread>\(\?[a-zA-Z0-9]*x[a-zA-Z0-9-]*[:)])"
     r"|(?P<open>\((?:\?(?:P?<\w+>|P?<?[=!]|[>|]|[\w-]*:)?)?)"
@@ -26,7 +26,7 @@ TOKEN = re.compile(
 
 @dataclass
 class Size:
-    """How much a pattern becomes: all of it so far, and the last part, which may be said to come several times."""
+    """The expanded size of a pattern: of all of it so far, and of the last part, which a repeat may follow."""
 
     groups: list[int] = field(default_factory=lambda: [0])
     last: int = 0
@@ -46,7 +46,7 @@ class Size:
 
 
 def describe_pattern_danger(pattern: str) -> str | None:
-    """Why it is not tried, None where it may be."""
+    """Say why it must not be compiled; None if it may be."""
     size = Size()
     for found in TOKEN.finditer(pattern):
         if found["itself"]:

@@ -1,13 +1,13 @@
-"""What was found when a run was over? Advice to whoever reads it; it changes nothing, the answer least of all."""
+"""What was found when a run was over? Advice for whoever reads it; it changes nothing, least of all the answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
-# Where does a client read what a run came to?
+# Where does a client read the summary of a run?
 
 LATEST = "latest"
-"""Stands for the run that was used last."""
+"""Means the run that was used last."""
 
 
 REPORT_ADDRESS = "menugate://report"
@@ -23,17 +23,17 @@ def format_summary_address(run: str) -> str:
 
 
 LISTS = ("issues", "missing_steps", "suggested_next_actions")
-"""The parts of a report that are lists, whoever looked."""
+"""The parts of a report that are lists, whoever wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdviserOpinion:
-    """What a model said that was asked. Nobody checked it, and it may repeat what somebody wrote into the run."""
+    """What a model answered. Nobody checked it, and it may repeat what somebody wrote into the run."""
 
     model: str
     place: str
     sent: int
-    """So many bytes went there."""
+    """Bytes that were sent to it."""
     answered: bool = False
     summary: str = ""
     issues: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class AdviserOpinion:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Each says of itself what it is, wherever it is read."""
+        """Every line says that it is a model's opinion, wherever it is read."""
         return (
             *([f"summary: {self.summary}"] if self.summary else []),
             *(f"issue: {one}" for one in self.issues),
@@ -63,9 +63,9 @@ class RunReport:
     missing_steps: tuple[str, ...] = ()
     suggested_next_actions: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
-    """What could not be looked at, and why."""
+    """What could not be checked, and why."""
     opinion: AdviserOpinion | None = None
-    """None where no model was asked."""
+    """None if no model was asked."""
     at: int = 0
 
     def format_text(self) -> str:
@@ -84,7 +84,7 @@ class RunReport:
 
 
 def parse_report(found: Mapping[str, Any]) -> RunReport:
-    """The report that was written down."""
+    """Parse a stored report."""
     values = _parse_fields(RunReport, found, (*LISTS, "unchecked"))
     said = values.pop("opinion", None)
     opinion = (

@@ -25,16 +25,16 @@ class Code(StrEnum):
     RUN_PAUSED = "RUN_PAUSED"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
     APPROVAL_DENIED = "APPROVAL_DENIED"
-    # Found while finding one's way through the menus.
+    # Found on the way through the menus.
     UNKNOWN_MODE = "UNKNOWN_MODE"
     AMBIGUOUS_MODE = "AMBIGUOUS_MODE"
     ALREADY_AT_ROOT = "ALREADY_AT_ROOT"
     UNKNOWN_HANDLE = "UNKNOWN_HANDLE"
     NOT_READ_ONLY = "NOT_READ_ONLY"
     NOT_CARRIED = "NOT_CARRIED"
-    # Found while thinking.
+    # Found in a thought.
     REASONING_INCOMPLETE = "REASONING_INCOMPLETE"
-    # Found while acting.
+    # Found while the tool runs.
     TIMEOUT = "TIMEOUT"
     CANCELLED = "CANCELLED"
     BUSY = "BUSY"
@@ -116,7 +116,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A content block that is already in the protocol's own shape, carried through unchanged."""
+    """A content block that already has the protocol's own shape, passed through unchanged."""
 
     block: Mapping[str, Any]
 
@@ -129,12 +129,12 @@ class Done:
     data: Mapping[str, Any] | None = None
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
-    """Where the text comes from, when that is somebody else's: it is sanitized and marked as untrusted."""
+    """Where the text comes from, if that is somebody else's: it is sanitized and marked as untrusted."""
     printed: bool = False
-    """A program printed it for a terminal: what a terminal or a model would obey unseen is taken out."""
+    """A program printed it for a terminal: anything that a terminal or a model would obey unseen is removed."""
     verbatim: bool = False
-    """The text will be edited and has to match byte for byte: values known to be secret are taken out of it, and what
-    merely looks like one stays."""
+    """The text will be edited and must match byte for byte: only values known to be secret are removed, not what merely
+    looks like one."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Bookkeeping for the ledger (sizes, paths), never shown."""
 
@@ -166,9 +166,9 @@ Ending: TypeAlias = Done | Problem | Question
 
 
 class Refusal(Exception):
-    """A guard's no, raised where the effect would have happened and caught by the pipeline only.
+    """A guard's refusal, raised where the effect would have happened and caught only by the pipeline.
 
-    Guards are called from deep inside tools; an exception is the one shape that cannot be overlooked on the way out.
+    Guards are called from deep inside tools; an exception is the one form that cannot be overlooked on the way out.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -1,7 +1,7 @@
 """What does a tool take? The JSON Schema of an arguments type, derived from its annotations.
 
-Arguments are TypedDicts: a call's arguments then are the validated JSON object itself, and a class costs microseconds
-at start where a model class costs a millisecond, which seventy-seven tools would add to every cold start.
+Arguments are TypedDicts, so a call's arguments are the validated JSON object itself. Such a class costs microseconds at
+start. A model class costs a millisecond, which seventy-seven tools would add to every cold start.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ KEYWORDS = {
 
 
 def build_schema(arguments: type) -> dict[str, Any]:
-    """The object schema of a TypedDict: every key described, no key beyond them."""
+    """Build the object schema of a TypedDict: every key described, no other key allowed."""
     if not is_typeddict(arguments):
         raise TypeError(f"{arguments!r} is not a TypedDict")
     schema: dict[str, Any] = {
@@ -57,7 +57,7 @@ def _build_properties(arguments: type) -> dict[str, dict[str, Any]]:
     try:
         return {name: _build_hint_schema(hint) for name, hint in arguments.__annotations__.items()}
     except KeyError:
-        # One is written as a word. Looking words up takes as long as all the rest, so it is done only where it has to.
+        # Some annotation is a string. Resolving those takes as long as all the rest, so it is done only if needed.
         hints = get_type_hints(arguments, include_extras=True)
         return {name: _build_hint_schema(hint) for name, hint in hints.items()}
 
@@ -98,7 +98,7 @@ def _build_annotated_schema(inner: Any, notes: tuple[Any, ...]) -> dict[str, Any
 
 
 def format_brief_schema(schema: Schema) -> str:
-    """A schema in one line, the short form that `menu_enter` answers with: `path, limit?: integer`."""
+    """Format a schema on one line, the short form in answers of `menu_enter`: `path, limit?: integer`."""
     required = set(schema.get("required", ()))
     return ", ".join(
         name + ("" if name in required else "?") + _format_kind(value)

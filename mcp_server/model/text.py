@@ -52,7 +52,7 @@ OPENING, CLOSING = "“”„‘’‚«»`´", "“”‘’«»`´"
 
 
 def strip_curly_quotes(text: str) -> str:
-    """Without the quotes around it that a text processor made."""
+    """Remove the quotation marks that a word processor put around it."""
     return text[1:-1] if len(text) > 2 and text[0] in OPENING and text[-1] in CLOSING else text
 
 

@@ -1,10 +1,9 @@
-"""How far is a piece of work, and who may say so? Claimed is not done: a criterion that was checked, or the person.
+"""How far is a piece of work, and who may say so? A claim is not enough: a checked criterion or the person decides.
 
     pending -> in_progress -> claimed -> verified
 
-Every step is a function from a todo to the next one, or to the problem that says why not. A claim after the first has
-to bring evidence that was not brought before. What is kept of old claims and checks is little; the ledger has a row
-for each.
+Every step is a function from a todo to the next one, or to the problem that says why not. Every claim after the first
+must bring evidence that was not brought before. Little is kept of old claims and checks; the ledger has a row for each.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ from typing import Any
 from mcp_server.model.results import Code, Problem
 
 KIND = "todo"
-"""The kind of document that a todo is kept as."""
+"""The kind of document that a todo is stored as."""
 KEPT = 2
 MOST_REMEMBERED = 400
 SHORTEST_EXPLANATION = 20
@@ -70,7 +69,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one criterion, and by which code it was refused where it was."""
+    """What became of one criterion, and the code if it was refused."""
 
     type: str
     verdict: CriterionVerdict
@@ -86,9 +85,9 @@ class Todo:
     state: TodoState = TodoState.PENDING
     claims: tuple[Claim, ...] = ()
     results: tuple[Result, ...] = ()
-    """Of the latest check of the latest claim; empty where that was not checked."""
+    """Of the latest check of the latest claim; empty if that was not checked."""
     note: str = ""
-    """What the person said who sent it back, or took it."""
+    """What the person said when they sent it back or accepted it."""
     by: str = ""
     """Who verified it: `criteria` or `user`."""
     brought: tuple[str, ...] = ()
@@ -116,7 +115,7 @@ class Todo:
 
     @property
     def is_checked(self) -> bool:
-        """The latest claim was looked at, and did not hold."""
+        """True if the latest claim was checked and did not hold."""
         return bool(self.results)
 
 
@@ -149,7 +148,7 @@ def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | 
 
 
 def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
-    """By its criteria, all of which have to hold. Without any it stays claimed."""
+    """Judge by its criteria, all of which must hold. Without any it stays claimed."""
     if todo.state is not TodoState.CLAIMED:
         return _make_wrong_state(todo, "verified")
     holds = bool(results) and all(one.verdict is CriterionVerdict.PASSED for one in results)
@@ -159,14 +158,14 @@ def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
 
 
 def accept(todo: Todo, note: str = "") -> Todo | Problem:
-    """By the person, who needs no criteria."""
+    """The person accepts it; that needs no criteria."""
     if todo.state is not TodoState.CLAIMED:
         return _make_wrong_state(todo, "accepted")
     return replace(todo, state=TodoState.VERIFIED, note=note, by="user")
 
 
 def reject(todo: Todo, note: str) -> Todo | Problem:
-    """By the person: it goes on, and comes back with new evidence."""
+    """The person sends it back: work continues, and the next claim needs new evidence."""
     if todo.state is not TodoState.CLAIMED:
         return _make_wrong_state(todo, "rejected")
     return replace(todo, state=TodoState.IN_PROGRESS, results=(), note=note)

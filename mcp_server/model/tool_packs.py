@@ -1,4 +1,4 @@
-"""What can be added to the house? Tools, prompts and resources that come together."""
+"""What can be added to menugate? Tools, prompts and resources that come together."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ class PromptArgument:
     description: str = ""
     required: bool = False
     values: Callable[[str], Sequence[str]] | None = None
-    """What completes a half-typed value."""
+    """Completes a half-typed value."""
     acts: bool = False
-    """Given to a command that reads, it makes it one that acts."""
+    """Given to a command that only reads, this argument makes it one that acts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Words the person can ask for by name; hosts show them as slash commands."""
+    """A text that the person can ask for by name; hosts show it as a slash command."""
 
     name: str
     title: str
@@ -34,9 +34,9 @@ class Prompt:
     render: Callable[[Mapping[str, str]], Sequence[Message]]
     arguments: tuple[PromptArgument, ...] = ()
     ask: Callable[["Client", Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
-    """What has to be asked through the client before the words can be said; the answers join the arguments."""
+    """Asks through the client what the text needs first; the answers join the arguments."""
     render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
-    """In place of `render`, where the words depend on who asks: the principal comes first."""
+    """Used instead of `render` if the text depends on who asks: the principal comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class PromptCaller:
 
     principal: str
     session: str
-    """Where that client stands; empty where nothing remembers it."""
+    """The client's session; empty if it has none."""
     client: "Client"
 
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A deed of the person's, among the prompts of hosts that keep those for their user: getting it does it. No pack
-    ships one."""
+    """An action of the person's, among the prompts of hosts that reserve those for their user: getting it runs it. No
+    pack ships one."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class SlashCommand:
     run: Callable[[PromptCaller, Mapping[str, str]], Awaitable[Sequence[Message]]]
     arguments: tuple[PromptArgument, ...] = ()
     acts: bool = True
-    """False where it only reads, which every host may offer to whomever it likes."""
+    """False if it only reads; then every host may offer it to anyone."""
     typed: str = ""
     """What does the same at a terminal."""
 
@@ -78,7 +78,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Something to read at an address with holes in it."""
+    """Something to read at an address with placeholders."""
 
     uri_template: str
     name: str
@@ -86,22 +86,22 @@ class Template:
     media_type: str
     read: Callable[[Mapping[str, str]], str | bytes]
     values: Callable[[str, str], Sequence[str]] | None = None
-    """What completes a half-typed hole: its name and what is typed so far."""
+    """Completes a half-typed placeholder: its name and what is typed so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrincipalResource:
-    """Something kept for one principal, to be read by that one alone."""
+    """Something kept for one principal, which only that one can read."""
 
     uri_template: str
-    """An address, with or without holes."""
+    """An address, with or without placeholders."""
     name: str
     description: str
     media_type: str
     read: Callable[[str, Mapping[str, str]], Awaitable[str | None]]
-    """Given the principal and what stands in the holes; None where there is nothing of theirs."""
+    """Takes the principal and the placeholders' values; returns None if there is nothing of theirs."""
     values: Callable[[str, str, str], Awaitable[Sequence[str]]] | None = None
-    """What completes a half-typed hole for a principal: its name and what is typed so far."""
+    """Completes a half-typed placeholder for a principal: its name and what is typed so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,6 @@ class Pack:
     resources: tuple[Resource, ...] = ()
     templates: tuple[Template, ...] = ()
     menus: tuple[str, ...] = ()
-    """Folders with further mode files, absolute paths."""
+    """Folders with further mode files, as absolute paths."""
     longest_name: int = 0
-    """For a pack whose names are given from outside and longer than every host allows; 0 leaves the limit as it is."""
+    """For a pack whose names come from outside and are longer than every host allows; 0 keeps the usual limit."""

@@ -39,7 +39,7 @@ READING = frozenset({Effect.NONE, Effect.SESSION, Effect.READ_LOCAL, Effect.READ
 """Effects that change nothing outside menugate's own state."""
 
 ASKING = frozenset({Effect.DESTROY_LOCAL, Effect.PRODUCTION_MUTATION})
-"""Effects the person confirms whatever the profile."""
+"""Effects that the person confirms whatever the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,14 @@ class Demand:
     effect: Effect
     profile: Profile
     confirm: str | None = None
-    """Why the person has to say yes first, in words for that person; None where nobody asks."""
+    """Why the person must approve first, in words for that person; None if nobody is asked."""
     waivable: bool = False
-    """May an allow rule answer beforehand? Yes for `nobody knows this command`, never for a protection."""
+    """An allow rule may answer beforehand. True for `nobody knows this command`, never for a protection."""
     asked_below: Profile | None = None
-    """From this profile on nobody asks what is waivable: the person has said so by choosing it."""
+    """From this profile on nobody is asked about what is waivable: by choosing it the person has agreed."""
     takes: Profile | None = None
-    """Below `asked_below` a yes would be for nothing: what runs there could not do this, only from this profile on."""
+    """The profile that this really takes. Set if an approval below `asked_below` would be useless, because what runs
+    there could not do this."""
     instead: tuple[str, ...] = ()
     """The tools that do it there."""
 
@@ -82,10 +83,10 @@ Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
 
 
 class LazyFunction:
-    """Work that is imported when it is first called, written `module:function` as in an entry point.
+    """A function that is imported when it is first called, written `module:function` as in an entry point.
 
     A server that a host starts only has to list its tools. What a tool is, is there at once; the code behind `run`, or
-    behind a demand that takes a parser, comes with the first call.
+    behind a demand that needs a parser, is loaded with the first call.
     """
 
     __slots__ = ("where",)
@@ -114,36 +115,37 @@ class Tool:
     run: Run
     result: Schema | None = None
     meta: bool = False
-    """A meta-tool: always listed, exempt from mode and stage, never from the blocklist."""
+    """A meta tool: always listed, exempt from mode and stage, never from the blocklist."""
     demand: Callable[[Arguments], Demand] | None = None
-    """The effect of these arguments, where arguments make a difference. Pure; given arguments that fit the schema."""
+    """Returns what these arguments demand, if arguments make a difference. Pure; gets arguments that fit the schema."""
     written: str | None = None
-    """How menus and rules write it where that is not its name: `server:tool` for a tool of an upstream."""
+    """How menus and rules write it if that is not its name: `server:tool` for a tool of an upstream."""
     subject: tuple[str, RuleSubject] | None = None
     """The argument that a rule's specifier is matched against."""
     paths: tuple[str, ...] = ()
-    """The arguments that name places in the workspace, where that is more than the subject."""
+    """The arguments that name places in the workspace, if those are more than the subject."""
     stands_on: Callable[["Context", Arguments], Awaitable[Mapping[str, str]]] | None = None
-    """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell stands. Looked up
-    only for a call that needs a yes: shown in the question, bound by its digest, and looked up again before the call
-    runs. It may read and change nothing; a `Refusal` ends the call before anybody is asked."""
+    """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell is. Looked up
+    only for a call that needs an approval: shown in the question, bound by its digest, and looked up again before the
+    call runs. It may read, but change nothing; a `Refusal` ends the call before anybody is asked."""
     stays: Callable[[Arguments], bool] = lambda _arguments: False
-    """Does such a call leave something behind that only a later call of the same session could reach?"""
+    """True if such a call leaves something behind that only a later call of the same session could reach."""
     incidental: tuple[str, ...] = ()
-    """The arguments that decide nothing about what a call does: a yes to it holds whatever they say."""
+    """The arguments that decide nothing about what a call does: an approval holds whatever their values."""
     tree: str = ""
-    """The argument that names what the call takes whole: rules hold for whatever lies in it as well."""
+    """The argument that names the folder the call takes as a whole: rules about anything in it apply, too."""
     tree_to: str = ""
     """The argument that names where that goes."""
     counts_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """By argument, the tools whose rules about a path hold for what it names too: who moves a file away can read it."""
+    """By argument, the tools whose rules about a path also hold for what it names: whoever moves a file away can read
+    it."""
     base: str = ""
-    """The argument that the other places are relative to; they are to the workspace where there is none."""
+    """The argument that the other places are relative to; without one, they are relative to the workspace."""
     shut_in: bool = False
-    """What it starts runs in a sandbox. Where there is none, it asks for one profile more, or does not run at all."""
+    """What it starts runs in a sandbox. If there is none, it needs the next higher profile, or does not run at all."""
     timeout: float = 60.0
     max_result_chars: int = 30_000
-    """What of a result is shown; the rest goes to a file that `Read` may open."""
+    """How much of a result is shown; the rest goes to a file that `Read` may open."""
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
 
@@ -153,10 +155,10 @@ class Tool:
         return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ())
 
     def make_paths_relative(self, arguments: Arguments, root: str) -> Arguments:
-        """The same arguments with every path below the workspace written as the workspace knows it.
+        """Write every path below the workspace relative to it.
 
-        What is asked about `.git/config` has to be asked about its whole path too; and a workspace that itself lies
-        below a protected name is not for that reason protected.
+        What is asked about `.git/config` must be asked about its absolute path too; and a workspace below a protected
+        name is not protected for that reason.
         """
         names = self.places
         inside = f"{root.rstrip('/')}/"
@@ -164,13 +166,13 @@ class Tool:
         short = {
             name: _strip_workspace(inside, path) or "."
             for name, path in found.items()
-            # An empty path names nothing, where the schema has one be longer than that.
+            # An empty path names nothing, if the schema does not allow one.
             if isinstance(path, str) and (path or not self.arguments.get("properties", {})[name].get("minLength"))
         }
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
     def join_base_path(self, name: str, path: str, arguments: Arguments) -> str:
-        """A place as from the workspace, where the tool takes it as from another of its arguments."""
+        """Write a place relative to the workspace, if the tool takes it relative to another of its arguments."""
         base = arguments.get(self.base) if self.base and name != self.base else None
         relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
         return f"{base}/{path}" if relative else path
@@ -182,7 +184,7 @@ class Tool:
 
 
 def _strip_workspace(inside: str, path: str) -> str:
-    # `root//a` lies below the root, and what is left of it must not begin at the top of the disk, nor climb out.
+    # `root//a` is below the root, and the rest must neither begin at the top of the disk nor climb out.
     rest = path.removeprefix(inside).lstrip("/") if path.startswith(inside) else path
     return path if normpath(rest).startswith("..") else rest
 

@@ -1,7 +1,7 @@
-"""Who is calling, in which era, over what? Read off one request, once.
+"""Who is calling, in which protocol era, over which transport? Read off one request, once.
 
-The only file that touches the SDK's private connection: it is the one hook to what lives as long as a legacy
-connection does, and a contract test holds it (`tests/wire/test_sdk_contract.py`).
+Only this file touches the SDK's private connection. That is the one hook to something that lives as long as a legacy
+connection, and a contract test holds it (`tests/wire/test_sdk_contract.py`).
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Caller:
     transport: str
     """`stdio`, `http` or `sse`."""
     page: bool
-    """It came from a browser, which says which page it is for; our door lets in those alone that may."""
+    """It came from a browser, which names the page it acts for. `HttpAccess` lets in only the pages that may."""
     client: str
     """The name the client gives itself: for display and the table of hosts, never for policy."""
     principal: str
@@ -39,12 +39,12 @@ class Caller:
 
     @property
     def is_remembered(self) -> bool:
-        """Is there a connection that comes back? HTTP without sessions has none."""
+        """True if the connection outlives a request. HTTP without sessions has no such connection."""
         return not self.modern or self.transport == "stdio"
 
 
 def identify_caller(ctx: Context, owner: str) -> Caller:
-    """`owner` is the principal of who needs no token: the person whose process this is."""
+    """`owner` is the principal of a caller that needs no token: the person who runs this process."""
     modern = ctx.protocol_version in MODERN
     request: Request | None = ctx.request
     token = get_access_token()
@@ -71,7 +71,7 @@ def get_capabilities(ctx: Context) -> ClientCapabilities:
 def keep_for_connection(
     ctx: Context, name: str, make: Callable[[], Any], forget: Callable[[Any], None] | None = None
 ) -> Any:
-    """A value that lives as long as this legacy connection; `forget` is called with it at the end."""
+    """Return a value that lives as long as this legacy connection; `forget` is called with it at the end."""
     link = get_connection(ctx)
     value = link.state.get(name)
     if value is None:
@@ -90,19 +90,20 @@ def _get_transport(request: Request | None) -> str:
 def _get_client_name(ctx: Context) -> str:
     if (params := ctx.session.client_params) is not None:
         return params.client_info.name
-    # A modern client may leave the typed pair out and still say its name.
+    # A modern client may leave out the typed pair and still give its name.
     info: Any = (ctx.meta or {}).get(CLIENT_INFO_META_KEY)
     return str(cast(dict[str, Any], info).get("name", "")) if isinstance(info, dict) else ""
 
 
-# How is the person connected, as far as a call shows? On record with every call; what may run never depends on it.
+# How is the person connected, as far as a call shows? Recorded with every call; what may run never depends on it.
 
 COMMAND = "cli"
-"""What `menugate call` comes over."""
+"""The transport of `menugate call`."""
 
 
 def observe_surface(transport: str, *, terminal: bool = False, page: bool = False, asks: bool = False) -> Surface:
-    """`terminal`: a command was typed at one. `page`: it came from a browser. `asks`: the client can ask the person."""
+    """`terminal`: the command was typed at one. `page`: it came from a browser. `asks`: the client can ask the
+    person."""
     if transport == COMMAND:
         return Surface.TUI if terminal else Surface.HEADLESS
     if page:

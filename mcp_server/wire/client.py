@@ -1,8 +1,8 @@
-"""How does a tool speak to its client? One port over two eras.
+"""How does a tool talk to its client? One port over two protocol eras.
 
-In the legacy era a question is a request back over the same stream, and the tool waits. In the modern one there is no
-way back: the call ends with the question, and starts again from the top with the answer and the sealed state it
-carries. Answers given in earlier rounds travel inside that state.
+In the legacy era a question is a request back over the same stream, and the tool waits. The modern era has no way back:
+the call ends with the question, and starts again from the top with the answer and the sealed state it carries. Answers
+from earlier rounds travel inside that state.
 """
 
 import json
@@ -28,14 +28,14 @@ ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
 }
 NO_ANSWER: Mapping[str, Any] = {"action": "cancel"}
-"""What an answer counts as that has not the shape of one."""
+"""What an answer of the wrong shape counts as."""
 LOG_LEVEL = "menugate log level"
-"""Where a legacy connection keeps what `logging/setLevel` asked for."""
+"""Where a legacy connection keeps the level that `logging/setLevel` set."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class InputRequired(Interruption):
-    """The call ends here with questions to the client."""
+    """Ends the call with questions to the client."""
 
     def __init__(self, questions: Mapping[str, dict[str, Any]], state: str) -> None:
         super().__init__("waiting for the client")
@@ -43,7 +43,7 @@ class InputRequired(Interruption):
 
 
 class ClientUnsupported(Interruption):
-    """The client lacks what the call cannot do without, and the protocol has an error for that."""
+    """The client lacks something the call cannot do without, and the protocol has an error for that."""
 
     recorded_as = "unsupported"
 
@@ -64,7 +64,7 @@ class ClientChannel:
         self._patience = patience
         self._answered, asked, self._notes = self._read_earlier_rounds()
         self.carried = asked | self._answered.keys()
-        """The questions this call is sent back with; sealed, so that nobody answers what was never asked."""
+        """The questions this call brings back. They are sealed, so that nobody answers what was never asked."""
 
     @property
     def name(self) -> str:
@@ -120,7 +120,7 @@ class ClientChannel:
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
     def _get_least_level(self) -> str | None:
-        """The SDK sends everything in the legacy era; in the modern one a request without a level wants nothing."""
+        """In the legacy era the SDK sends everything; in the modern one a request without a level wants nothing."""
         if self._caller.modern:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
         return get_connection(self._ctx).state.get(LOG_LEVEL, "debug")
@@ -162,8 +162,8 @@ class ClientChannel:
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _read_earlier_rounds(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
-        """What was answered in earlier rounds, asked in the last, and noted with it. The state was sealed by us and is
-        bound to this very request."""
+        """Return the answers from earlier rounds, the questions of the last, and the notes on them. We sealed the
+        state, and it is bound to this very request."""
         state = (self._ctx.params or {}).get("requestState")
         if not self._caller.modern or not isinstance(state, str):
             return {}, frozenset(), {}
@@ -175,7 +175,7 @@ class ClientChannel:
             return True
         given: Any = cast(dict[str, Any], (self._ctx.params or {}).get("inputResponses") or {}).get(key)
         if given is None or key not in self.carried:
-            # An answer without the sealed question is to nothing that we asked about this call.
+            # Without the sealed question, this answers nothing that we asked about this call.
             return False
         try:
             ASKABLE[method][1].model_validate(given, by_name=False)
@@ -186,8 +186,8 @@ class ClientChannel:
 
 
 def replace_misshapen_answer(method: str) -> Mapping[str, Any]:
-    """A form was answered, though with nothing that can be read: that is no protocol error, and the call goes on to say
-    so. What else was asked for cannot be done without."""
+    """Return what stands in for an unreadable answer. For a form that is a cancellation, not a protocol error: the call
+    goes on and reports it. Without any other answer the call cannot go on."""
     if method == "elicitation/create":
         return NO_ANSWER
     wrong = "the client answered with something that does not have the form of an answer."
@@ -195,8 +195,8 @@ def replace_misshapen_answer(method: str) -> Mapping[str, Any]:
 
 
 def mend_answers(ctx: Context) -> Context:
-    """The request with answers that the SDK lets through, for it would refuse the whole of it for a single one that is
-    misshapen. Whether each is an answer to its own question is looked at later."""
+    """Make every answer pass the SDK, which would refuse the whole request for a single misshapen one. Whether each
+    answer fits its own question is checked later."""
     params = ctx.params or {}
     given, state = params.get("inputResponses"), params.get("requestState")
     if "inputResponses" in params and not isinstance(given, Mapping) and isinstance(state, str):

@@ -1,7 +1,7 @@
-"""How does a list that was prepared as bytes go out as those bytes, on a wire of ours and on one of the SDK's?
+"""How is a list that was prepared as bytes sent as those bytes, on our own transport and on the SDK's?
 
 Over HTTP the SDK writes the answer itself, and takes a list of five hundred tools apart twice to do so. It gets a short
-answer instead, and the door puts the prepared one in its place.
+answer instead, and `HttpAccess` puts the prepared one in its place.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ SLOT = "menugate.outright"
 
 @dataclass
 class Slot:
-    """Where a handler leaves the body for the door that let its request in."""
+    """Where a handler leaves the body for the ASGI layer that let its request in."""
 
     body: bytes | None = None
     begun: bool = False
-    """The answer has begun already, as a stream: then it is too late for another one."""
+    """The answer has already begun, as a stream: too late to replace it."""
 
 
 def leave_answer(request: Request | None, request_id: str | int, answer: dict[str, Any]) -> dict[str, Any]:
-    """What to give the SDK: a short answer where the door has taken the whole one, else the whole one."""
+    """Return what to give the SDK: a short answer if the slot took the whole one, else the whole one."""
     slot = None if request is None else request.scope.get(SLOT)
     if not isinstance(slot, Slot) or slot.begun:
         return answer
@@ -36,13 +36,13 @@ def leave_answer(request: Request | None, request_id: str | int, answer: dict[st
 
 
 def has_begun(scope: Scope) -> bool:
-    """Has the answer to this request begun?"""
+    """True if the answer to this request has begun."""
     slot = scope.get(SLOT)
     return isinstance(slot, Slot) and slot.begun
 
 
 def make_replacing_send(scope: Scope, send: Send) -> Send:
-    """Send what was left in the slot in place of what the SDK made of the short answer."""
+    """Send the body from the slot instead of what the SDK made of the short answer."""
     slot = scope[SLOT] = Slot()
 
     async def send_prepared(message: Message) -> None:
@@ -60,7 +60,7 @@ def _replace_message(message: Message, body: bytes) -> Message:
 
 
 def encode_message(message: Any) -> bytes:
-    """A message as one line. A prepared list goes out as the bytes it was prepared as."""
+    """Encode a message as one line. A prepared list goes out as its prepared bytes."""
     if isinstance(message, JSONRPCResponse):
         head = b'{"jsonrpc":"2.0","id":' + to_json(message.id) + b',"result":'
         tools = message.result.get("tools")
@@ -76,7 +76,7 @@ def _encode_json(value: Any) -> bytes:
     try:
         return to_json(value)
     except PydanticSerializationError:
-        # A lone surrogate somewhere: the standard encoder writes it as an escape that every JSON reader takes.
+        # There is a lone surrogate somewhere. The standard encoder writes it as an escape that every JSON reader takes.
         import json
 
         return json.dumps(value, separators=(",", ":")).encode()

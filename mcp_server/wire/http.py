@@ -1,4 +1,4 @@
-"""What is served over HTTP? `/mcp` in both eras, `/mcp/<mode>`, `/sse` for older clients, and an orderly end."""
+"""What is served over HTTP? `/mcp` in both eras, `/mcp/<mode>`, `/sse` for older clients, and an orderly shutdown."""
 
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -25,12 +25,13 @@ from mcp_server.wire.server import MenuServer
 IDLE_SECONDS = 1800.0
 GRACE_SECONDS = 2
 CLOSED_BY_DOOR = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-"""Host and Origin are compared by our door, exactly; the SDK's comparison takes prefixes."""
+"""`HttpAccess` compares Host and Origin exactly; the SDK's comparison accepts prefixes."""
 
 
 @dataclass
 class SseEndpoint:
-    """The older transport: one long answer for what the server says, and a POST for each thing the client says."""
+    """The older transport: one long response for everything the server says, and a POST for each thing the client
+    says."""
 
     server: MenuServer
     transport: SseServerTransport
@@ -44,7 +45,7 @@ class SseEndpoint:
         self.open += 1
         try:
             async with self.transport.connect_sse(scope, receive, send) as (reader, writer):
-                # Not `server.run`: it would enter the server's lifespan once for every stream.
+                # Not `server.run`: it would enter the server's lifespan once per stream.
                 options = self.server.create_initialization_options()
                 await serve_loop(self.server, reader, writer, lifespan_state={}, init_options=options)
         finally:
@@ -95,7 +96,7 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
 
 @dataclass(frozen=True)
 class Asgi:
-    """An application that a route calls as it is: a bare function would be taken for a request handler."""
+    """An ASGI application that a route calls as it is: Starlette would take a bare function for a request handler."""
 
     app: ASGIApp
 
@@ -104,22 +105,22 @@ class Asgi:
 
 
 def open_listening_socket(host: str, port: int) -> socket.socket:
-    """A bound socket. Made with its protocol number, without which asyncio leaves Nagle's delay on."""
+    """Bind a socket. Its protocol number must be given, or asyncio leaves Nagle's delay on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.bind((host, port))
-    # Who connects from now on is taken in as soon as there is somebody to do it.
+    # From now on connections queue until the server accepts them.
     bound.listen(1024)
     bound.set_inheritable(False)
     return bound
 
 
 class Endable(uvicorn.Server):
-    """Ends when it is told to, at once and only then: the signals are ours, and what they end is more than this.
+    """Stops when told to, at once and only then. The signals are ours, because they end more than this server.
 
-    Left to itself uvicorn takes the signals, and raises them anew once it has ended: the process would die of them
-    before the state is written down.
+    By default uvicorn takes the signals and raises them again after it has stopped: the process would die of them
+    before the state is written.
     """
 
     @contextmanager
@@ -133,7 +134,7 @@ class Endable(uvicorn.Server):
 async def serve_http(
     app: Starlette, admission: Admission, bound: socket.socket, started: Callable[[Callable[[], None]], None]
 ) -> None:
-    """`started` is called with what ends it."""
+    """`started` is called with the function that ends the server."""
     door = HttpAccess(AuthContextMiddleware(app), admission)
     config = uvicorn.Config(
         door,
@@ -144,7 +145,7 @@ async def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
-        # Nobody stands in front whose word about the caller would count.
+        # No proxy stands in front, so nobody else's word about the caller counts.
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=75,

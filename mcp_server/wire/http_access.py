@@ -1,7 +1,8 @@
 """Who may come in over HTTP, and with what? Asked of every request before anything else sees it.
 
-Host and Origin are compared exactly (a page in the person's browser can send requests to this port), the token before
-a byte of the body is read, and the body is bounded in size and time and has to be JSON that everybody reads alike.
+Host and Origin are compared exactly, because a page in the person's browser can send requests to this port. The token
+is checked before a byte of the body is read. The body is bounded in size and time, and must be JSON that every parser
+reads alike.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from mcp_server.wire.jsonrpc import NotStrict, make_no_answer, parse_message
 
 # What is a web page told that may call this server?
 #
-# Its browser asks before it lets the page call, and then shows it no more of an answer than the answer allows.
+# Its browser asks before it lets the page call, and then shows the page no more of an answer than the headers allow.
 
 ABOUT = [
     (b"access-control-expose-headers", b"mcp-session-id, www-authenticate"),
@@ -31,12 +32,12 @@ ABOUT = [
 
 
 def is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
-    """The browser's own question, which carries no token."""
+    """True for the browser's own question, which carries no token."""
     return scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
 
 
 async def answer_preflight(headers: Mapping[str, str], send: Send) -> None:
-    """Whatever the page wants to send: its Origin was compared, and the call itself needs the token."""
+    """Allow all headers the page asks for: its Origin was compared, and the call itself needs the token."""
     told = [
         (b"access-control-allow-methods", b"GET, POST, DELETE"),
         (b"access-control-allow-headers", headers.get("access-control-request-headers", "").encode("latin-1")),
@@ -47,7 +48,7 @@ async def answer_preflight(headers: Mapping[str, str], send: Send) -> None:
 
 
 def allow_origin(origin: str | None, send: Send) -> Send:
-    """Answers that a page of this Origin may read."""
+    """Let a page of this Origin read the answers."""
     if origin is None:
         return send
     told = [(b"access-control-allow-origin", origin.encode("latin-1")), *ABOUT]
@@ -64,9 +65,9 @@ LONGEST_HEADERS = 16 * 1024
 ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
 OPEN = frozenset({"/healthz", "/readyz"})
 WHOLE = "menugate.whole"
-"""In the scope of a request of which every byte is there."""
+"""Marks the scope of a request that has arrived completely."""
 METADATA = "/.well-known/"
-"""Where clients without a token look for somebody who gives them one. They are told that there is nobody."""
+"""Where clients without a token look for an authorization server. They get a 404: there is none."""
 
 
 @dataclass(eq=False)
@@ -84,11 +85,11 @@ class HttpLimits:
     head_seconds: float = 10.0
     body_seconds: float = 10.0
     unread_seconds: float = 30.0
-    """In which nothing of an answer is taken."""
+    """How long a client may take nothing of its answer."""
     requests: int = 512
-    """That are being read or answered at once."""
+    """Requests being read or answered at the same time."""
     streams: int = 2000
-    """That stay open, for what the server has to say."""
+    """Streams that stay open for what the server has to say."""
     sessions: int = 2000
     sse: int = 200
 
@@ -100,7 +101,7 @@ class Admission:
     hosts: frozenset[str]
     origins: frozenset[str]
     keys: Mapping[str, str]
-    """SHA-256 of a token -> the principal it proves. Empty where nobody needs one."""
+    """SHA-256 of a token -> the principal it proves. Empty if nobody needs a token."""
     limits: HttpLimits = HttpLimits()
 
 
@@ -110,7 +111,7 @@ class RequestSlots:
     taken: int = 0
 
     def __enter__(self) -> None:
-        """One of them."""
+        """Take a slot."""
         if self.taken >= self.most:
             raise HttpRefused(503, "too many requests at once; try again")
         self.taken += 1
@@ -126,11 +127,11 @@ class HttpAccess:
         self._requests = RequestSlots(admission.limits.requests)
         self._streams = RequestSlots(admission.limits.streams)
         self._kept: set[asyncio.Task[None] | None] = set()
-        """Whose stream stays open until somebody leaves."""
+        """The tasks whose stream stays open until one side leaves."""
         self._ending = False
 
     def end(self) -> None:
-        """Nothing stays open from now on. Whoever waits for an answer has a moment more."""
+        """Close the streams; from now on nothing stays open. A client that waits for an answer gets a moment more."""
         self._ending = True
         for task in self._kept:
             if task is not None:
@@ -150,7 +151,7 @@ class HttpAccess:
                 await self.app(scope, receive, send)
                 return
             self._check_token(scope, headers)
-            # Before the body, because half a body holds memory too.
+            # Before the body, because half a body takes memory too.
             with self._get_slots(scope, headers):
                 if scope["method"] == "GET":
                     await self._keep_stream(scope, receive, send)
@@ -184,8 +185,8 @@ class HttpAccess:
             headers[plain] = value.strip().decode("latin-1")
         if size > LONGEST_HEADERS:
             raise HttpRefused(431, "the headers are too large")
-        # The parser leaves blanks around a value, which are no part of it. Nothing that was said is kept to be said
-        # again, and the SDK has no answer at all for who asks for that: such a stream begins anew.
+        # The parser leaves blanks around a value, which are no part of it. Events are not kept for replay, and the SDK
+        # never answers a client that asks for that, so such a stream starts from now.
         scope["headers"] = [(name, value.strip()) for name, value in raw if name != b"last-event-id"]
         if headers.get("host", "").lower() not in self.admission.hosts:
             raise HttpRefused(421, "this server does not answer to that Host")
@@ -194,7 +195,7 @@ class HttpAccess:
         return headers
 
     def _get_slots(self, scope: Scope, headers: Mapping[str, str]) -> RequestSlots:
-        """Streams stay for hours; they are counted apart and cannot use up the places of those who only ask."""
+        """Count streams separately: they stay for hours and must not use up the slots of short requests."""
         lasting = scope["method"] == "GET" or headers.get("mcp-method") == "subscriptions/listen"
         return self._streams if lasting else self._requests
 
@@ -217,7 +218,7 @@ class HttpAccess:
             raise HttpRefused(415, "the only charset here is utf-8")
         seconds = self.admission.limits.body_seconds
         try:
-            # Most requests come whole, and nothing is waited for.
+            # Most requests arrive whole, and need no timeout.
             async with nullcontext() if WHOLE in scope else asyncio.timeout(seconds):
                 body = await _read_body(headers, receive)
         except TimeoutError:
@@ -231,7 +232,7 @@ class HttpAccess:
         return _replay_body(body, receive)
 
     async def _end_unanswered_question(self, scope: Scope, receive: Receive, question: str | int) -> None:
-        """Whoever waits for this answer waits no longer. What the app says to it nobody hears, for the answer itself is
+        """End the wait of whoever asked for this answer. Drop what the app responds, because the answer itself is
         refused."""
 
         async def drop_message(_message: Message) -> None:
@@ -257,7 +258,7 @@ async def _read_body(headers: Mapping[str, str], receive: Receive) -> bytes:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """The same request for whoever reads it next; after the body, the real connection with its disconnect."""
+    """Replay the request for the next reader; after the body comes the real connection, with its disconnect."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -267,7 +268,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 async def _end_request(scope: Scope, send: Send) -> None:
-    """The end of the server takes this request back."""
+    """The server is shutting down and cancels this request."""
     if not has_begun(scope):
         await _send_refusal(send, HttpRefused(503, "this server has ended"))
         return
@@ -282,7 +283,7 @@ async def _send_refusal(send: Send, refused: HttpRefused) -> None:
     if refused.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="menugate"'))
     if refused.status == 408:
-        # Not after a body that is too large: closed before all of it came, the connection would take the answer along.
+        # Not if the body is too large: closing before all of it has arrived would take the answer along.
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,8 +1,8 @@
-"""How long may the head of a request be, how long may it take, and how long may its answer lie unread?
+"""How long may a request's head be, how long may it take, and how long may its answer stay unread?
 
-What uvicorn leaves open. It keeps a head of any length and waits for its end for ever, for anybody who can connect: the
-door behind it, which asks for the token, only sees heads that are complete. And it waits for ever for a client that
-takes nothing of its answer, whose place at the door nobody else has meanwhile.
+uvicorn leaves these open. It keeps a head of any length and waits for its end for ever, for anybody who can connect:
+`HttpAccess`, which checks the token, sees only complete heads. And it waits for ever for a client that takes nothing of
+its answer and meanwhile occupies a slot.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from mcp_server.wire.http_access import LONGEST_HEADERS, WHOLE, HttpLimits
 
 MOST_UNREAD = 2 * LONGEST_HEADERS
-"""Of a head that is not complete yet. A little more than the door lets pass, so that it is the door that answers."""
+"""Bytes of an incomplete head. A little more than `HttpAccess` allows, so that it is `HttpAccess` that answers."""
 
 
 class BoundedRequests(HttpToolsProtocol):
@@ -37,7 +37,7 @@ class BoundedRequests(HttpToolsProtocol):
             self._length += len(data)
         super().data_received(data)
         if self._in_head and self._length and self._deadline is None:
-            # Nearly every head comes whole, and needs no clock.
+            # Nearly every head arrives whole and needs no timer.
             self._deadline = self.loop.call_later(self.limits.head_seconds, self._refuse_late_head)
         if self._length > MOST_UNREAD:
             self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
@@ -89,7 +89,7 @@ class BoundedRequests(HttpToolsProtocol):
         self._cancel_head_timer()
         if self.transport.is_closing():
             return
-        # There is no cycle before the first request.
+        # Before the first request there is no cycle.
         if self._length and getattr(self.cycle, "response_complete", True):
             head = b"HTTP/1.1 " + status + b"\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
             body = reason.encode()
@@ -98,5 +98,5 @@ class BoundedRequests(HttpToolsProtocol):
 
 
 def make_bounded_protocol(limits: HttpLimits) -> type[HttpToolsProtocol]:
-    """The class uvicorn makes one of for every connection."""
+    """Make the class that uvicorn instantiates for every connection."""
     return type("Bounded", (BoundedRequests,), {"limits": limits})

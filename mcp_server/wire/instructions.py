@@ -1,7 +1,7 @@
 """What does a host tell its model about us? A few lines, generated from the menus, at most 2 KB.
 
-Some hosts show no more than the first 240 characters, and of a tool's description the first 150. What a model would
-look for stands there: the name of every mode, and of the words it answers to as many as fit.
+Some hosts show only the first 240 characters, and of a tool's description the first 150. What a model would look for
+comes within these: the name of every mode, and as many of its trigger words as fit.
 """
 
 from mcp_server.model.menus import Menus, Mode
@@ -22,7 +22,7 @@ def format_instructions(head: str, tail: str, menus: Menus, pinned: Mode | None)
 
 
 def describe_menu_enter(begins: str, menus: Menus) -> str:
-    """What `menu_enter` says of itself: a model does not look behind a door it knows nothing about."""
+    """Describe `menu_enter` by what it leads to: a model does not enter a mode it knows nothing about."""
     every = begins + "; ".join(f"{mode.name} {mode.when}" for mode in menus) + "."
     if len(every) <= SHOWN_OF_A_DESCRIPTION:
         return every
@@ -30,9 +30,9 @@ def describe_menu_enter(begins: str, menus: Menus) -> str:
 
 
 def format_mode_words(menus: Menus, most: int) -> str:
-    """Every mode with the words it answers to: first the names, then one word more for each in turn, while they fit."""
+    """List every mode with its trigger words: first the names, then one more word for each in turn, while they fit."""
     words = {mode.name: list[str]() for mode in menus}
-    # A mode whose word does not fit gets none after it either: the first ones are the best.
+    # Once a word of a mode does not fit, add none of its later ones: the first ones are the best.
     growing = {mode.name: mode.triggers for mode in menus}
     while growing:
         for name, triggers in tuple(growing.items()):
@@ -48,6 +48,6 @@ def _format_words(words: dict[str, list[str]]) -> str:
 
 
 def cut_to_limit(text: str) -> str:
-    """Never more than hosts take; menus that need more are found by `menugate check` before anybody sees this."""
+    """Never send more than hosts take. `menugate check` finds menus that need more before anybody sees this."""
     data = text.encode()
     return text if len(data) <= MOST_BYTES else data[: MOST_BYTES - 3].decode("utf-8", "ignore") + "…"

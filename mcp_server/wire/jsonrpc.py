@@ -1,9 +1,9 @@
-"""Is this one JSON-RPC message that everybody reads alike? What two parsers would read differently is refused before
-either does.
+"""Is this one JSON-RPC message that everybody reads alike? If two parsers would differ, it is refused before either
+reads it.
 
-Duplicate keys, NaN, other encodings than UTF-8 and endless depth all parse in some parser; a filter in front of us that
-reads the first of two keys would let through what we then read as the second. A message whose id is none is taken for
-a notification by some, and its sender waits for ever.
+Duplicate keys, NaN, encodings other than UTF-8 and endless depth all parse in some parser. A filter in front of us that
+reads the first of two keys would let through what we then read as the second. A message with an unusable id is taken
+for a notification by some, and its sender waits for ever.
 """
 
 import json
@@ -15,15 +15,15 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 
 LONGEST_ID = 128
 DEEPEST = 190
-"""Levels; far more than arguments may have, so that a model that overdoes it is told so by its tool."""
+"""Levels. Far more than arguments may have, so that a model that nests too deep hears it from its tool."""
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class NotStrict(Exception):
-    """Why the text is refused, in words for whoever sent it, and the request's id where one could be made out.
+    """Why the text is refused, in words for its sender, and the request's id if one could be made out.
 
-    `answers`: the id of the question that it seems to answer. Whoever put that would wait for ever for another one.
+    `answers`: the id of the question it seems to answer. Whoever asked it would wait for ever for another answer.
     """
 
     def __init__(
@@ -41,9 +41,10 @@ class NotStrict(Exception):
 
 
 def parse_message(body: bytes, whole: bool = False) -> dict[str, Any]:
-    """A request, a notification or an answer, in the protocol's one shape.
+    """Return a request, a notification or an answer, in the protocol's one shape.
 
-    `whole`: it goes on to a parser that fails on half a surrogate pair, which we leave to the tool it is meant for.
+    `whole`: the message goes on to a parser that fails on half a surrogate pair. Otherwise such a text is left to its
+    tool.
     """
     value = _parse_body(body)
     if not isinstance(value, dict):
@@ -59,7 +60,7 @@ def parse_message(body: bytes, whole: bool = False) -> dict[str, Any]:
 
 
 def make_no_answer(question: str | int) -> JSONRPCError:
-    """In place of an answer that is none, for whoever put the question and waits."""
+    """Build an error in place of an unreadable answer, for whoever asked the question and waits."""
     error = ErrorData(code=INVALID_REQUEST, message="this was no answer")
     return JSONRPCError(jsonrpc="2.0", id=question, error=error)
 
@@ -93,7 +94,7 @@ def _to_usable_id(found: Any) -> str | int | None:
 
 
 def _has_half_surrogate(text: str) -> bool:
-    """Half a surrogate pair is no text, and could not be sent back."""
+    """Half a surrogate pair is not text, and could not be sent back."""
     return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -110,7 +111,7 @@ def _parse_body(body: bytes) -> Any:
         raise _make_depth_error() from None
     except ValueError:
         raise _make_unread_error("the message is not JSON", _parse_loosely(text)) from None
-    # Counting is quick and nearly always enough.
+    # Counting brackets is quick and nearly always enough.
     if text.count("{") + text.count("[") > DEEPEST and _measure_depth(value) > DEEPEST:
         raise _make_depth_error()
     return value
@@ -159,7 +160,7 @@ def _make_unread_error(reason: str, found: dict[str, Any]) -> NotStrict:
 
 
 def _parse_loosely(text: str) -> dict[str, Any]:
-    """A message that parses loosely, so that nobody waits for ever: neither its sender nor whoever it answers."""
+    """Parse a message loosely, so that neither its sender nor whoever it answers waits for ever."""
     try:
         value = json.loads(text, parse_int=_parse_small_int)
     except (ValueError, RecursionError):

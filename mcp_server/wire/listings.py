@@ -1,4 +1,4 @@
-"""Which list does a client get? One menu has several faces, and every face is made of bytes prepared beforehand."""
+"""Which tool list does a client get? One menu can be shown in several ways, each prepared as bytes beforehand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from mcp_server.wire.translate import prepare_tool
 
 
 class EncodedTools(list[dict[str, Any]]):
-    """Tools in the order of a list, with the bytes they are on a wire that lets us write them."""
+    """Tools in list order, with their bytes for a transport that lets us write those."""
 
     @cached_property
     def json(self) -> bytes:
@@ -34,16 +34,16 @@ class Listings:
     policy: Policy
     hosts: Hosts
     chosen: Listing | None
-    """What was asked for by name; None where era, transport and host decide."""
+    """What was chosen by name; None if era, transport and host decide."""
     stamp: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the SDK writes into the `_meta` of every modern result; known once there is a server."""
+    """What the SDK writes into the `_meta` of every modern result; known only once there is a server."""
     _prepared: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
     _ready: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict[tuple[Any, ...], dict[str, Any]])
 
     def choose_listing(self, caller: Caller) -> Listing:
-        """What was asked for by name, else what the era, the transport and the table of hosts say."""
+        """Return what was chosen by name, else what the era, the transport and the table of hosts say."""
         if not caller.is_remembered and self.chosen is not Listing.FLAT:
-            # A list that changes with the mode would stand at ROOT for ever, and nothing behind it could be reached.
+            # A list that changes with the mode would stay at ROOT for ever, and no other tool could be reached.
             return Listing.STABLE
         if self.chosen is not None:
             return self.chosen
@@ -51,21 +51,21 @@ class Listings:
         return host.listing if host else Listing.CARRIED
 
     def judge_by(self, policy: Policy) -> None:
-        """Other rules, and so other lists; the tools are the same."""
+        """Take over other rules, and so other lists; the tools stay the same."""
         self.policy = policy
         self._ready.clear()
 
     def keeps_prompts(self, caller: Caller) -> bool:
-        """Is this host known to show prompts to its user alone?"""
+        """True if this host is known to show prompts only to its user."""
         host = self.hosts.find_host(caller.client)
         return host is not None and host.commands is Commands.PERSON
 
     def is_fixed(self, face: Listing, session: Session, relists: bool | None) -> bool:
-        """Does this client go on seeing what it sees, with the carriers in it, whatever mode is entered?"""
+        """True if this client's list, with the carriers in it, stays the same whichever mode is entered."""
         return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
 
     def has_carriers(self, face: Listing, session: Session) -> bool:
-        """Are the carriers in this client's list?"""
+        """True if the carriers are in this client's list."""
         return not session.pinned and face not in (Listing.MASKED, Listing.FLAT)
 
     def get_tool_names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Listings:
         return (*meta, *CARRIERS, *here[len(meta) :])
 
     def get_tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
-        """The whole answer to `tools/list`, the same object for the same question."""
+        """Return the whole answer to `tools/list`: the same object for the same question."""
         face = self.choose_listing(caller)
         posture = replace(chosen, epoch=0)
         at = (get_listing_key(session), session.held, session.pinned, session.flat)
@@ -93,7 +93,7 @@ class Listings:
         return ready
 
     def get_prepared_tool(self, version: str, name: str) -> Mapping[str, Any]:
-        """One tool as a client of that revision sees it."""
+        """Return one tool as a client of that protocol revision sees it."""
         return self._get_prepared_tools(version)[name]
 
     def _get_prepared_tools(self, version: str) -> Mapping[str, dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Who has to be told that a list changed, and how long does `menu_enter` wait for them to look?
+"""Who must be told that a list changed, and how long does `menu_enter` wait for them to fetch it?
 
-Hosts that list again start doing so a few milliseconds after the notice, but build their next request to the model at
-the same moment. So the notice goes out first, and the answer to `menu_enter` is held until the new list was fetched,
-half a second at most. A client that let the half second pass once is not waited for again.
+Hosts that fetch the list again start a few milliseconds after the notification, but build their next request to the
+model at the same moment. So the notification goes out first, and the answer to `menu_enter` waits until the new list
+was fetched, half a second at most. A client that once let the half second pass is not waited for again.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Generator
@@ -32,7 +32,7 @@ from mcp_server.wire.caller import Caller, Context, get_connection
 from mcp_server.wire.listings import Listings
 
 AFTERTHOUGHT = 0.05
-"""Seconds between the new list going out and the answer: the host has to take it in."""
+"""Seconds between sending the new list and the answer: the host has to take the list in."""
 EVENTS: dict[str, Callable[[], ServerEvent]] = {
     "tools": ToolsListChanged,
     "prompts": PromptsListChanged,
@@ -44,31 +44,31 @@ MOST_LEARNED = 1000
 MOST_FOLLOWED = 1000
 LONGEST_URI = 2000
 TELLING = 1.0
-"""Seconds a client has to take a notice in."""
+"""Seconds a client has to read a notification."""
 
 
 @dataclass(eq=False)
 class ClientList:
-    """One client's list: what it shows, and whether it is worth waiting for the client to look at it."""
+    """One client's list: what it shows, and whether to wait until the client fetches it."""
 
     client: str
     principal: str
     live: LiveSession
     face: Listing
     tell: Callable[[str, str], Awaitable[None]] | None = None
-    """How a legacy connection is told; None where only listen streams are."""
+    """Notifies a legacy connection; None if there are only listen streams."""
     uris: set[str] = field(default_factory=set[str])
     relists: bool | None = None
     quiet: bool = False
-    """A change of a list is not told unless a listen stream was opened for it: it would do this client harm."""
+    """List changes go only to listen streams, because a notification would harm this client."""
     shows: tuple[str, ...] | None = None
-    """The tools on the list the client knows of, or was told to fetch; None as long as it knows of none."""
+    """The tools on the list that the client knows or was told to fetch; None while it knows none."""
     awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
-    """One for each call that waits for the list to be fetched."""
+    """One event for each call that waits for the list to be fetched."""
 
     @property
     def audience(self) -> Ear:
-        """Who hears the same over listen streams: whoever it is, on whichever endpoint."""
+        """Key of those who hear the same over listen streams: the principal, and the endpoint's mode."""
         return self.principal, self.live.session.mode if self.live.session.pinned else None
 
     def mark_listed(self, shows: tuple[str, ...]) -> None:
@@ -77,7 +77,7 @@ class ClientList:
             event.set()
 
     def move_to(self, sessions: Sessions, live: LiveSession) -> Session | None:
-        """The connection stands at that place of its session from now on; where it stood, None where it stays."""
+        """Switch the connection to that place of its session. Returns where it was; None if it stays."""
         here = self.live
         if live is here or live.session.id != here.session.id:
             return None
@@ -90,7 +90,7 @@ class ClientList:
 
 
 def check_followable(uris: Collection[str]) -> None:
-    """What a client follows is kept as long as it stays."""
+    """Refuse too much: what a client follows is kept as long as it stays."""
     if len(uris) > MOST_FOLLOWED or any(len(uri) > LONGEST_URI for uri in uris):
         limits = f"{MOST_FOLLOWED} resources, whose addresses have at most {LONGEST_URI} characters"
         raise MCPError(
@@ -124,13 +124,14 @@ class Notifier:
     async def announce_move(
         self, live: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
     ) -> None:
-        """Tell everybody whose list this changed, and wait for the one who asked. `aside` tells that one once more,
-        on the stream of its own answer, where nothing else may reach it."""
+        """Notify everybody whose list changed, and wait for the caller to fetch it. `aside` notifies the caller once
+        more, on the stream of its own answer, because no other stream may reach it."""
         seeing = [one for one in self._watches if one.live is live and self._has_list_changed(one, before)]
         if watch not in seeing:
             await self._tell(seeing)
             return
-        # Made before anybody is told: a quick client has fetched its list before the notice is known to be out.
+        # Created before anybody is notified: a quick client fetches its list before we know that the notification is
+        # out.
         fetched = anyio.Event()
         watch.awaited.add(fetched)
         try:
@@ -144,7 +145,7 @@ class Notifier:
     async def announce_outside_changes(
         self, live_sessions: Collection[LiveSession], principals: Collection[str]
     ) -> None:
-        """These seats were moved, and these people's posture changed, behind everybody's back."""
+        """Notify about live sessions and postures that changed outside of a call."""
         affected = [one for one in self._watches if one.live in live_sessions or one.principal in principals]
         await self._tell([one for one in affected if self._has_list_changed(one)])
 
@@ -156,8 +157,8 @@ class Notifier:
             await self._buses[ear].publish(event)
 
     def listen(self, watch: ClientList) -> ListenHandler:
-        """A bus has no idea of who may hear what, so everybody who hears the same has one of their own. `watch` stands
-        for all who listen to that list without a connection that would be remembered."""
+        """Return the listen handler for this audience. A bus does not know who may hear what, so each audience has its
+        own. `watch` stands for all who listen to that list over connections that keep no session."""
         if watch not in self._watches and watch.audience not in self._standing:
             watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, self._posture(watch.principal))
             self._watches.add(watch)
@@ -178,8 +179,8 @@ class Notifier:
 
     @contextmanager
     def open_dialog(self) -> Generator[anyio.CancelScope, None, None]:
-        """A legacy client is asked. It is taken back while its stream is open, for who reads that would be waited for
-        later, by the SDK and for seconds."""
+        """Keep the scope of a question to a legacy client. It is cancelled on shutdown while its stream is still open,
+        because the SDK would later wait for its reader, for seconds."""
         with anyio.CancelScope() as scope:
             self._dialogs.add(scope)
             if self._closed:
@@ -190,7 +191,8 @@ class Notifier:
                 self._dialogs.discard(scope)
 
     def _has_list_changed(self, watch: ClientList, before: Session | None = None) -> bool:
-        """Does the list show anything else than before? From here on it counts as shown, because now it is told."""
+        """True if the list shows anything else than before. The new list then counts as shown, because the client is
+        told now."""
         posture = self._posture(watch.principal)
         was = watch.shows
         if was is None and before is not None:
@@ -222,13 +224,13 @@ class Notifier:
 
 
 async def _tell_client(tell: Callable[[str, str], Awaitable[None]], what: str, uri: str) -> None:
-    """A client that does not read its stream is not waited for: the others are to hear of it as well."""
+    """Do not wait for a client that does not read its stream: the others must hear of the change, too."""
     with anyio.move_on_after(TELLING):
         await tell(what, uri)
 
 
 def make_teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
-    """How one legacy connection is told, later and from anywhere. Never raises: a closed one is told nothing."""
+    """Return how to notify a legacy connection, later and from anywhere. Never raises: a closed one is told nothing."""
     link = get_connection(ctx)
 
     async def tell(what: str, uri: str) -> None:
@@ -246,8 +248,8 @@ def make_teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
 
 
 def make_aside_teller(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
-    """Over HTTP a legacy client hears notices on a stream that it may not have opened; the answer to its own request
-    is a stream too, and always there."""
+    """Over HTTP a legacy client hears notifications on a stream that it may not have opened. The answer to its own
+    request is a stream too, and always there."""
     if who.modern or who.transport != "http":
         return None
 

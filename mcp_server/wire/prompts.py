@@ -30,7 +30,7 @@ from mcp_server.model.tool_packs import (
 )
 from mcp_server.wire.translate import replace_half_surrogates
 
-# Which words can a person ask for by name? What the model is told here and now, and every prompt by its key.
+# Which texts can a person fetch by name? What the model is told here and now, and every prompt by its key.
 
 SAYS = {
     "user_input": "what the user asked for",
@@ -106,12 +106,12 @@ def _render_nothing(_given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     return ()
 
 
-# What can be read and said, beside the tools? Prompts, resources, templates and their completions.
+# What is offered besides the tools? Prompts, resources, templates and their completions.
 
 MOST_COMPLETIONS = 100
 PLACEHOLDER = re.compile(r"\$\d+")
-"""What opencode sends for every argument, to put what was typed into the answer: for a text that is right, but it tells
-a command that acts nothing."""
+"""opencode sends this for every argument, to put the typed words into the answer. That is right for a text, but it
+tells a command that acts nothing."""
 NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 
@@ -119,7 +119,7 @@ NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 class OfferHandlers:
     packs: tuple[Pack, ...]
     commands: tuple[SlashCommand, ...] = ()
-    """The person's own, before whose names a pack's prompt stands back."""
+    """The slash commands. A pack's prompt of the same name gives way to them."""
     artifacts: tuple[PrincipalResource, ...] = ()
 
     @property
@@ -128,8 +128,8 @@ class OfferHandlers:
         return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
 
     def get_offered_prompts(self, person: bool) -> Iterator[SlashCommand | Prompt]:
-        """Whatever `prompts/list` shows. `person`: the host is known to keep prompts for its user; others get every
-        prompt by themselves or hand them to their model, so that a command that acts is not for them."""
+        """The prompts in `prompts/list`. `person`: the host is known to reserve prompts for its user. Others fetch
+        every prompt by themselves or hand them to their model, so they do not get commands that act."""
         return chain((one for one in self.commands if person or not one.acts), self.prompts)
 
     @property
@@ -142,7 +142,7 @@ class OfferHandlers:
 
     @property
     def prompt_names(self) -> frozenset[str]:
-        """Those of the prompts."""
+        """The names of all prompts."""
         return frozenset(prompt.name for prompt in self.get_offered_prompts(person=True))
 
     def list_prompts(self, params: PaginatedRequestParams | None, person: bool) -> dict[str, Any]:
@@ -255,13 +255,13 @@ def get_shown_arguments(prompt: SlashCommand | Prompt, person: bool) -> list[Pro
 
 
 def refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """Every list fits one page, so a cursor cannot be one of ours."""
+    """Every list fits on one page, so no cursor can be ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(INVALID_PARAMS, "this cursor is not one of ours; the list has one page")
 
 
 def match_template(template: str, uri: str) -> dict[str, str] | None:
-    """What stands in the holes of `scheme://path/{hole}`, where the address fits."""
+    """Return the values of the placeholders in `scheme://path/{hole}`; None if the address does not fit."""
     parts = re.split(r"\{(\w+)\}", template)
     pattern = "".join(re.escape(part) if index % 2 == 0 else f"(?P<{part}>[^/]+)" for index, part in enumerate(parts))
     match = re.fullmatch(pattern, uri)

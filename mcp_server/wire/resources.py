@@ -9,14 +9,14 @@ from mcp_server.state import runs
 from mcp_server.state.store import Store
 from mcp_server.state.summaries import build_run_summary, find_known_runs
 
-# Where is what was found about a run to be read? At an address of its own, by whose run it was.
+# Where is a run's report read? At an address of its own, and only by the principal whose run it was.
 
 NO_REPORT = "No run of yours is over yet, so there is no report. `complete` ends a run, and writes one."
 ABOUT_REPORTS = "What was found when a run was over: issues, missing steps, next actions."
 
 
 def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[PrincipalResource, ...]:
-    """The newest at the plain address, each by the name of its run below it."""
+    """The newest report is at the plain address, each other one below it under the name of its run."""
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
         found = await store.read(partial(runs.find_report, run=holes.get("run"), principal=principal))
@@ -30,7 +30,7 @@ def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[
     )
 
 
-# Where does a client read what a run came to? At an address with the run in it, and only if the run is its own.
+# Where does a client read the summary of a run? At an address with the run in it, and only if the run is its own.
 
 MARKDOWN = "text/markdown"
 NO_SUMMARY = "Nothing is on record for you yet, so there is no summary. The first call begins one."
@@ -41,7 +41,7 @@ ABOUT_SUMMARIES = (
 
 def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
     async def list_known_runs(principal: str) -> Sequence[str]:
-        # What ended a moment ago is on its way into the ledger; whoever reads now wants it to be there.
+        # A call that ended a moment ago is still on its way into the ledger; a reader expects it to be there.
         await store.write(lambda _tx: None)
         return await store.read(partial(find_known_runs, principal=principal))
 

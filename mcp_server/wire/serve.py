@@ -1,4 +1,4 @@
-"""How does the house stay open? Over stdio until the client leaves, over HTTP until somebody says stop."""
+"""How long does the server run? Over stdio until the client leaves, over HTTP until it is told to stop."""
 
 import asyncio
 import signal
@@ -37,7 +37,7 @@ async def serve_net(
     bound: socket.socket,
     announce: Callable[[], None],
 ) -> None:
-    """`announce` is called when whoever hears of us may come in, and may end us."""
+    """`announce` is called once clients can connect and the server can be stopped."""
     from mcp_server.wire.http import build_application, serve_http
 
     def close_streams_at_end(end: Callable[[], None]) -> None:
@@ -61,4 +61,4 @@ def set_signal_handler(deed: Callable[[], object]) -> None:
 
 
 def ignore_signal() -> None:
-    """A signal that comes while the state is being written down must not cut that short."""
+    """A signal that arrives while the state is being written must not cut that short."""

@@ -1,4 +1,4 @@
-"""What does the protocol server answer with? Every request of every client arrives here and is handed on."""
+"""What does the protocol server answer? Every request of every client arrives here and is handed on."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,7 +44,7 @@ log = logging.getLogger("menugate.wire")
 SEALED = frozenset({"tools/call", "prompts/get", "resources/read"})
 PLAIN = frozenset({"name", "arguments", "_meta"})
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25", *MODERN})
-"""The revisions whose results look as ours do; for older ones the SDK takes out what they do not know."""
+"""The protocol revisions whose results look like ours. For older ones the SDK removes what they do not know."""
 
 
 class MenuServer(Server[Any]):
@@ -62,15 +62,15 @@ class MenuServer(Server[Any]):
 
 class Runner(Protocol):
     run: Callable[[CallRequest], Awaitable[Ending]]
-    """Another one once the pipeline is built."""
+    """Replaced once the pipeline is built."""
 
 
 @dataclass
 class Handlers:
-    """The handlers, and what they hand on to."""
+    """The request handlers, and what they hand on to."""
 
     pipeline: Runner
-    """Through the gate; the one way a call can take."""
+    """Runs a call through the gate, the only way a call can take."""
     postures: CurrentPostures
     sessions: Sessions
     listings: Listings
@@ -82,10 +82,10 @@ class Handlers:
     schema_of: Callable[[str], dict[str, Any] | None]
     patience: float
     _process: ClientList | None = field(default=None)
-    """The one client of a stdio process in the modern era, whose connection is made anew for every request."""
+    """The one client of a stdio process in the modern era, where each request is a new connection."""
 
     def get_client_list(self, ctx: Context, who: Caller) -> ClientList:
-        """The client's list and the seat behind it, as long as there is something that remembers them."""
+        """Return the client's list and its live session, which last as long as there is a connection to keep them."""
         if not who.modern:
             return cast(
                 ClientList,
@@ -127,9 +127,9 @@ class Handlers:
         return ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
 
     async def answer_plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """A call that only names a tool and its arguments, answered without the SDK's three passes over both.
+        """Answer a call that only names a tool and its arguments, without the SDK's three passes over both.
 
-        Stands behind the boundary that seals questions; whatever has more to it takes the SDK's way.
+        This stands behind the boundary that seals questions. A call with anything else in it takes the SDK's way.
         """
         params = ctx.params or {}
         if ctx.method != "tools/call" or ctx.request_id is None or not params.keys() <= PLAIN:
@@ -159,7 +159,7 @@ class Handlers:
         watch = self.get_client_list(ctx, who)
 
         async def announce_move(live: LiveSession, before: Session) -> None:
-            # What the list shows depends on the posture, which nobody may have asked for yet.
+            # What the list shows depends on the posture, which may not be loaded yet.
             await self.postures.get_for_display(who.principal)
             await self.notices.announce_move(live, before, watch, make_aside_teller(ctx, who))
 
@@ -231,7 +231,7 @@ class Handlers:
         return types.EmptyResult()
 
     async def answer_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Outermost of our own: lists from what is prepared, instructions per endpoint, and nothing leaks out."""
+        """Our outermost middleware: prepared lists, instructions per endpoint, and no exception text to the client."""
         try:
             if ctx.method == "tools/list" and ctx.request_id is not None and identify_caller(ctx, self.owner).ready:
                 page = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False)
@@ -243,7 +243,7 @@ class Handlers:
                 }
             return answer
         except MCPError as told:
-            # Some repeat what was asked for.
+            # Some errors repeat what was asked for.
             spoken = replace_half_surrogates({"message": told.error.message, "data": told.error.data})
             raise MCPError(told.error.code, **spoken) from told
         except Interruption:
@@ -259,8 +259,8 @@ class Handlers:
 
 @dataclass
 class Sealed:
-    """The SDK's seal around what a question carries. Made at the first call: its keys cost a server that is never
-    called a megabyte and some milliseconds of its start."""
+    """The SDK's seal around what a question carries. Built on the first call: its keys would cost a server that is
+    never called a megabyte and some milliseconds at start."""
 
     audience: str
     secret: bytes
@@ -274,7 +274,8 @@ class Sealed:
 
 
 def make_schema_lookup(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, Any] | None]:
-    """The schema of a tool that asks for arguments to be repeated in headers; no other is looked at before the gate."""
+    """Return the schemas of tools that want arguments repeated in headers; no other schema is needed before the
+    gate."""
     asking = {name: tool for name, tool in tools.items() if "x-mcp-header" in repr(tool.arguments)}
     return lambda name: dict(asking[name].arguments) if name in asking else None
 
@@ -282,7 +283,7 @@ def make_schema_lookup(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, A
 def build_server(
     front: Handlers, version: str, secret: bytes, watched: ServerMiddleware[Any] | None = None
 ) -> MenuServer:
-    """`watched` is telemetry, which stands outside of everything else; the SDK's own is left out."""
+    """`watched` is telemetry, outside of everything else; the SDK's own middleware is left out."""
 
     async def pass_through(answer: Any) -> Any:
         return answer
@@ -306,7 +307,7 @@ def build_server(
         on_subscribe_resource=front.subscribe,
         on_unsubscribe_resource=front.unsubscribe,
     )
-    # Given to the constructor this one would warn about the revision that drops it.
+    # Passed to the constructor, this handler would cause a warning about the revision that drops it.
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, front.set_level)
     server.middleware[:] = [
         *([watched] if watched else []),

@@ -1,7 +1,7 @@
-"""What does a request look like to whoever watches from outside? One span, and one measurement of how long it took.
+"""What does telemetry show of a request? One span, and one measurement of how long it took.
 
-Names are those of the conventions for MCP and generative AI; ours begin with `menugate.`. Nothing a caller wrote goes
-in: names of tools, prompts and methods only where we know them, no arguments, no results, no texts of errors.
+Names follow the conventions for MCP and generative AI; ours begin with `menugate.`. Nothing that a caller wrote goes
+in: names of tools, prompts and methods only if we know them; no arguments, no results, no error texts.
 """
 
 import time
@@ -38,12 +38,12 @@ _W3C = TraceContextTextMapPropagator()
 
 @dataclass(frozen=True)
 class SpanNames:
-    """The names that may stand in a span: those that are ours."""
+    """The names that may appear in a span: our own."""
 
     tools: frozenset[str]
     prompts: frozenset[str]
     owner: str
-    """The person whose process this is; a trace that they began goes on in ours."""
+    """The person who runs this process; a trace that they began continues in ours."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Telemetry:
         return self.meter.create_histogram(name, "s", says, explicit_bucket_boundaries_advisory=BUCKETS)
 
     async def watch_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Stands outside of everything else, so that what it sees is what the client got."""
+        """The outermost middleware, so that it sees what the client gets."""
         who = identify_caller(ctx, self.known.owner)
         if not who.modern:
             self._measure_connection(ctx, who)
@@ -94,7 +94,7 @@ class Telemetry:
             return answer
 
     def note_decision(self, judged: Judged) -> None:
-        """What was decided, on the span of the request it was decided for."""
+        """Put the decision on the span of the request it was made for."""
         decision = judged.decision
         trace.get_current_span().set_attributes(
             {
@@ -105,7 +105,7 @@ class Telemetry:
                 **({"menugate.layer": str(decision.layer)} if decision.layer else {}),
                 **({"menugate.code": str(decision.code)} if decision.code else {}),
                 **({"menugate.rule": decision.rule} if decision.rule else {}),
-                # A carrier's span names what was carried, once that is known to be ours.
+                # A carrier's span names the carried tool, once that is known to be ours.
                 **({"menugate.tool": judged.tool} if judged.tool in self.known.tools else {}),
             }
         )
@@ -134,13 +134,13 @@ class Telemetry:
         elif method == "prompts/get" and name in self.known.prompts:
             found["gen_ai.prompt.name"] = name
         elif isinstance(uri := params.get("uri"), str) and uri.startswith(OURS):
-            # Its last part but one names a run, and a caller may write anything there.
+            # The part before the last names a run, and a caller may write anything there.
             found["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
         return found
 
     def _read_trace(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:
-        """A trace that a client brings is its own word: it goes on in ours for the person's own process, and is
-        merely linked for everybody else."""
+        """Read the client's trace. Anybody can claim one, so ours continues it only for the person's own process, and
+        merely links to anybody else's."""
         meta = dict(ctx.meta or {})
         try:
             around = _W3C.extract(meta)

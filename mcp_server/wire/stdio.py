@@ -1,7 +1,7 @@
 """How do bytes on stdin and stdout become messages? With a bound on every line, and an answer to every broken one.
 
-The SDK's own transport takes a line of any length and drops what it cannot parse without a word, so that the peer
-waits for ever; and it takes a thread hop per message, which costs more than the whole gate.
+The SDK's own transport takes a line of any length, and silently drops what it cannot parse, so that the peer waits for
+ever. It also hops to a thread for each message, which costs more than the whole gate.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from pydantic_core import to_json
 from mcp_server.wire.encoding import encode_message
 from mcp_server.wire.jsonrpc import NotStrict, make_no_answer, parse_message
 
-# What is one line, and what becomes of one that is too long? It is never kept, but its sender is told by its id.
+# What is one line, and what happens to one that is too long? It is dropped, but its sender gets an error with its id.
 #
-# A model that writes a file of five megabytes makes such a line. Some clients write the id first and some last; what
-# lies between is looked at by nobody.
+# A model that writes a file of five megabytes makes such a line. Some clients write the id first and some last; nothing
+# in between is searched.
 
 LONGEST_LINE = 4 * 1024 * 1024
 TIP = 512
-"""Bytes at either end of a line in which its id is looked for."""
+"""Bytes at either end of a line that are searched for its id."""
 MEMBER = rb'"(jsonrpc|method|id)"\s*:\s*("[^"\\]{0,128}"|-?\d{1,18})'
 FIRST = re.compile(rb"\s*\{(?:\s*" + MEMBER + rb"\s*,)+")
 LAST = re.compile(rb"(?:,\s*" + MEMBER + rb"\s*)+\}\s*\Z")
@@ -43,7 +43,7 @@ ONE = re.compile(MEMBER)
 
 @dataclass(frozen=True)
 class LineTooLong:
-    """There was a line of more than `LONGEST_LINE` bytes."""
+    """A line of more than `LONGEST_LINE` bytes was dropped."""
 
     request_id: str | int | None
 
@@ -53,7 +53,7 @@ class LineBuffer:
         self._rest = bytearray()
         self._overlong = False
         self._known: dict[bytes, bytes] = {}
-        """What the line that is too long said of itself at its beginning."""
+        """The members found at the beginning of an overlong line."""
 
     def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLong]:
         *lines, rest = chunk.split(b"\n")
@@ -68,7 +68,7 @@ class LineBuffer:
         if not self._overlong and len(self._rest) > LONGEST_LINE:
             self._overlong = True
             self._known = _find_members(FIRST.match(self._rest, 0, TIP))
-            # Told at once: the end of such a line may never come.
+            # Reported at once: the end of such a line may never come.
             yield LineTooLong(_get_request_id(self._known))
         if self._overlong:
             del self._rest[:-TIP]
@@ -89,7 +89,7 @@ def _find_members(found: "re.Match[bytes] | None") -> dict[bytes, bytes]:
 
 
 def _get_request_id(members: dict[bytes, bytes]) -> str | int | None:
-    """Only a request has one to answer to; an answer of the client's carries an id of ours."""
+    """Return the id if the message is a request. An answer of the client's carries an id of ours."""
     if b"id" not in members or b"method" not in members:
         return None
     try:
@@ -106,7 +106,7 @@ Sink: TypeAlias = asyncio.StreamWriter | int
 
 @asynccontextmanager
 async def open_stdio() -> AsyncGenerator[tuple["Incoming", "Outgoing"], None]:
-    """The process's own stdin and stdout, with nobody else able to write into the middle of a message."""
+    """Open the process's own stdin and stdout so that nothing else can write into the middle of a message."""
     source, sink = _claim_streams()
     (reader, close), writer = await _open_reader(source), await _open_writer(sink)
     outgoing = Outgoing(writer)
@@ -119,13 +119,13 @@ async def open_stdio() -> AsyncGenerator[tuple["Incoming", "Outgoing"], None]:
 
 
 class Outgoing:
-    """What is sent goes out at once: a task between the two would cost every answer a turn of the loop."""
+    """Sends at once: a task in between would cost every answer a turn of the event loop."""
 
     def __init__(self, writer: Sink) -> None:
         self._writer = writer
         self._turn = anyio.Lock()
         self.asked: set[str] = set()
-        """The ids of the questions that went out."""
+        """The ids of the questions that were sent."""
 
     async def send(self, item: SessionMessage, /) -> None:
         if isinstance(item.message, JSONRPCRequest):
@@ -142,7 +142,7 @@ class Outgoing:
             writer.write(data)
             await writer.drain()
         except (ConnectionResetError, BrokenPipeError):
-            # The client is gone; its end of stdin follows and ends the server.
+            # The client is gone. The end of stdin follows and ends the server.
             sys.stderr.flush()
 
     async def aclose(self) -> None:
@@ -158,7 +158,7 @@ class Outgoing:
 
 
 class Incoming:
-    """What came in, read by whoever waits for it, for the same reason."""
+    """Reads in the receiver's own task, for the same reason as `Outgoing`."""
 
     def __init__(self, reader: Source, answers: Outgoing) -> None:
         self._reader = reader
@@ -169,7 +169,7 @@ class Incoming:
     async def receive(self) -> SessionMessage | Exception:
         while not self._ready:
             chunk = await _read_chunk(self._reader)
-            # The last line may end with the stream, as what a script writes often does.
+            # The last line may end with the stream instead of a newline, as scripts often write it.
             for line in self._lines.feed(chunk or b"\n"):
                 await self._take(line)
             if not chunk and not self._ready:
@@ -186,7 +186,7 @@ class Incoming:
             found = jsonrpc_message_adapter.validate_python(parse_message(line), by_name=False)
         except NotStrict as refused:
             ours = str(refused.answers) in self._answers.asked
-            # An id of ours may be one of the client's as well, whose request is still to be answered.
+            # The client may use the same id for a request of its own, which still has to be answered.
             await self._refuse(refused.code, refused.reason, None if ours else refused.request_id)
             if ours and refused.answers is not None:
                 self._ready.append(SessionMessage(make_no_answer(refused.answers)))
@@ -221,7 +221,8 @@ class Incoming:
 
 
 def _claim_streams() -> tuple[int, int]:
-    """Private copies of stdin and stdout; what prints, here or in a child, goes to stderr and reads nothing."""
+    """Make private copies of stdin and stdout. Whatever else prints, here or in a child, goes to stderr; other readers
+    get nothing."""
     source, sink = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in (0, 1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -236,8 +237,8 @@ def _is_selectable(fd: int) -> bool:
 
 
 def _reopen_terminal(fd: int) -> int:
-    """A terminal opened anew: waited for by the loop, because a thread that waits in it keeps the process alive until
-    somebody presses a key; and of our own, because whoever shares it must not find it set to never wait."""
+    """Open the terminal again. The event loop can wait for it, while a waiting thread would keep the process alive
+    until somebody presses a key. And other programs that share the terminal must not find it set to non-blocking."""
     try:
         opened = os.open(os.ttyname(fd), os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -247,7 +248,7 @@ def _reopen_terminal(fd: int) -> int:
 
 
 async def _open_reader(fd: int) -> tuple[Source, Callable[[], None]]:
-    """What to read from, and how to let go of it."""
+    """Return what to read from, and a function that closes it."""
     if os.isatty(fd):
         fd = _reopen_terminal(fd)
     elif not _is_selectable(fd):

@@ -1,4 +1,5 @@
-"""Spans and metrics by the names of OpenTelemetry's conventions. Where telemetry is off, not a line of it is loaded."""
+"""How is telemetry switched on? Spans and metrics follow OpenTelemetry's conventions; if it is off, none of it is
+loaded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class TelemetryUnavailable(Exception):
-    """Telemetry is asked for and cannot be had; the message says what to do."""
+    """Telemetry was requested but is not available; the message says what to do."""
 
 
 class TelemetrySettings(NamedTuple):
-    """What the operator asks for: an exporter for spans and one for metrics, `otlp`, `console` or nothing."""
+    """What the operator asked for: an exporter each for spans and for metrics, `otlp`, `console` or nothing."""
 
     traces: str
     metrics: str
@@ -24,7 +25,7 @@ class TelemetrySettings(NamedTuple):
 class TelemetryHandle:
     telemetry: "Telemetry"
     stop: Callable[[], None]
-    """Hand over what was gathered, and end. May wait for the collector, for a bounded time."""
+    """Flush and shut down. May wait for the collector, but not for long."""
 
 
 def start_telemetry(

@@ -1,6 +1,6 @@
-"""How is telemetry brought up? By the standard OTEL_* variables, with the SDK of the extra `otel`, and never on stdout.
+"""How is telemetry started? From the standard OTEL_* variables, with the SDK of the extra `otel`, and never on stdout.
 
-The variables themselves are read by the SDK; which exporters are wanted was read with the other settings.
+The SDK reads these variables itself; which exporters to use was read with the other settings.
 """
 
 import sys
@@ -37,7 +37,7 @@ def start_exporters(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandl
         metering.shutdown(FLUSH_MS)
 
     def stop() -> None:
-        # The exporters try again for as long as they like; a thread that nobody waits for ends with the process.
+        # The exporters retry for as long as they like; a daemon thread ends with the process.
         thread = threading.Thread(target=flush_and_shut_down, name="menugate-telemetry", daemon=True)
         thread.start()
         thread.join(FLUSH_MS / 1000)
@@ -65,7 +65,7 @@ def _build_resource(workspace: str) -> "Resource":
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
     ours = {"service.name": "menugate", "service.version": __version__, "menugate.workspace": workspace}
-    # What the operator says in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES wins.
+    # The operator's OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
     return Resource(ours).merge(OTELResourceDetector().detect())
 
 

@@ -1,4 +1,4 @@
-"""How do our values look on the wire? Tools are translated once, at registration; endings call by call."""
+"""How do our values look on the wire? Tools are translated once, at registration; endings, once per call."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ LONG_RESULT = {"anthropic/maxResultSizeChars": 200_000}
 
 
 def build_tool_entry(tool: Tool, menus: Menus) -> dict[str, Any]:
-    """A tool as a list shows it, before the revision in use takes out what it does not know."""
+    """Build a tool's list entry, before the SDK removes what the protocol revision does not know."""
     meta = (ALWAYS if tool.name in (*META_TOOLS, *CARRIERS) else {}) | (LONG_RESULT if tool.large else {})
     return {
         "name": tool.name,
@@ -37,12 +37,12 @@ def build_tool_entry(tool: Tool, menus: Menus) -> dict[str, Any]:
 
 
 def describe_tool(tool: Tool, menus: Menus) -> str:
-    """`menu_enter` names what is behind it."""
+    """For `menu_enter`, name the modes it leads to."""
     return describe_menu_enter(tool.description, menus) if tool.name == "menu_enter" else tool.description
 
 
 def build_input_schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
-    """`menu_enter` shows the names as a choice, and takes a number, a title or a trigger as well."""
+    """For `menu_enter`, offer the names as a choice; it also takes a number, a title or a trigger."""
     if tool.name != "menu_enter":
         return tool.arguments
     names = {"type": "string", "enum": [mode.name for mode in menus]}
@@ -50,13 +50,14 @@ def build_input_schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
 
 
 def prepare_tool(tool: Tool, menus: Menus, version: str) -> dict[str, Any]:
-    """The tool exactly as the SDK would put it into a `tools/list` of that revision; raises where it would fail."""
+    """Return the tool exactly as the SDK would put it into that revision's `tools/list`; raises if the SDK would
+    fail."""
     whole = {"tools": [build_tool_entry(tool, menus)], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     return methods.serialize_server_result("tools/list", version, whole)["tools"][0]
 
 
 def result_from_ending(ending: Done | Problem | Question) -> dict[str, Any]:
-    """An ending as a tool result. Nothing a model can cause is ever a protocol error."""
+    """Turn an ending into a tool result. Nothing that a model can cause is ever a protocol error."""
     match ending:
         case Done():
             blocks = [_build_block(block) for block in ending.blocks]
@@ -78,13 +79,13 @@ def result_from_ending(ending: Done | Problem | Question) -> dict[str, Any]:
 
 
 def replace_half_surrogates(value: dict[str, Any]) -> dict[str, Any]:
-    """The same JSON, with the replacement sign for every half of a character: half a pair is no UTF-8."""
+    """Return the same JSON with replacement characters for lone surrogates, which UTF-8 cannot represent."""
     text = json.dumps(value, ensure_ascii=False)
     return value if text.isascii() else json.loads(text.encode("utf-8", "replace"))
 
 
 def _build_text_block(text: str) -> dict[str, Any]:
-    # A lone surrogate is a string in Python and not one in UTF-8; the wire gets the replacement sign.
+    # Python strings can hold a lone surrogate, UTF-8 cannot: send the replacement character.
     return {"type": "text", "text": text if text.isascii() else text.encode("utf-8", "replace").decode()}
 
 
