@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Type
-from tests.clients.served import command, environment
+from tests.clients.served import PATIENCE, command, environment
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     assert said.stdout.splitlines() == ["swe git data project", "complete -o default -F _menugate menugate"]

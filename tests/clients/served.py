@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds after which something hangs. Nothing is measured by it: a test that asks how long is marked `heavy`."""
 
 
 def state_home(home: Path) -> Path:

@@ -17,7 +17,7 @@ class Bare:
     sandbox: str = "none"
     profile: Profile = Profile.TRUSTED
 
-    def find(self, program: str) -> str | None:
+    def find_program(self, program: str) -> str | None:
         return f"/usr/bin/{program}"
 
     async def run(self, command: Command) -> CommandResult:
