@@ -12,7 +12,7 @@ help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 $(VENV)/.ready: pyproject.toml bin/setup
-	@PYTHON="$(PYTHON)" sh bin/setup "$(VENV)"
+	@PYTHON="$(PYTHON)" sh bin/setup --tests "$(VENV)"
 	@touch $@
 
 serve:  ## install menugate for you, and serve this folder over HTTP: its address, its token, the line for a host
