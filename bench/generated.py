@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from bench.grid import fill_page
+from bench.pack_reference import render_pack_reference
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import META_TOOLS, Listing
@@ -19,6 +21,7 @@ from mcp_server.settings import read_settings
 from mcp_server.wire.listings import Listings
 
 ROOT = Path(__file__).parents[1]
+SNAPSHOTS = ROOT / "tests" / "snapshots"
 NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n"
 REVISION = "2025-11-25"
 
@@ -34,6 +37,8 @@ def files() -> Iterator[tuple[str, str]]:
     yield "docs/codes.md", codes()
     yield "docs/tools.md", tools(house)
     yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + render_points_table() + "\n"
+    yield "ARCHITECTURE.md", fill_page((ROOT / "ARCHITECTURE.md").read_text(), ROOT)
+    yield "docs/packs-reference.md", NOTE + render_pack_reference()
     for name, schema in build_schemas().items():
         yield f"menus/{name}", dumped(schema)
     yield from snapshots(house)
@@ -89,6 +94,11 @@ def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
                 listings.get_prepared_tool(REVISION, name) for name in names if mode is None or name not in META_TOOLS
             ]
             yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
+    # The carriers stand only where the list stays as it is.
+    nowhere = Session("snapshot", "nobody")
+    names = listings.get_tool_names(Listing.CARRIED, nowhere, house.posture)
+    carried = [listings.get_prepared_tool(REVISION, name) for name in names]
+    yield f"tests/snapshots/carried.{house.posture.profile}.json", dumped(carried)
 
 
 def dumped(value: object) -> str:
@@ -100,8 +110,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file is not up to date")
     check = parser.parse_args().check
     stale: list[str] = []
+    made: set[str] = set()
     for name, text in files():
         path = ROOT / name
+        made.add(path.name)
         if not path.exists() or path.read_text() != text:
             stale.append(name)
             if not check:
@@ -109,6 +121,12 @@ def main() -> int:
                 path.write_text(text)
     for name in stale:
         print(f"{'not up to date' if check else 'written'}: {name}", file=sys.stderr)
+    over = sorted(str(path.relative_to(ROOT)) for path in SNAPSHOTS.glob("*.json") if path.name not in made)
+    for name in over:
+        print(f"{'made no longer' if check else 'removed'}: {name}", file=sys.stderr)
+        if not check:
+            (ROOT / name).unlink()
+    stale += over
     if check and stale:
         print("run `make generate` and commit what it writes", file=sys.stderr)
     return int(check and bool(stale))

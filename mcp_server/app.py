@@ -6,9 +6,9 @@ What is behind the entrance is loaded for the first call: that is most of what t
 import asyncio
 import gc
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from mcp_server.config.load import Configuration
 from mcp_server.installation import find_linked_files
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.processes import SandboxPolicy
-from mcp_server.model.results import Ending, Refusal
+from mcp_server.model.results import Code, Ending, Problem, Refusal
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.peek import peek_posture_choice
@@ -51,6 +51,11 @@ class LazyPipeline:
     sandbox: SandboxPolicy
     missing: Callable[[], None] = lambda: None
     """Called when there is found to be none."""
+    run: "Callable[[CallRequest], Awaitable[Ending]]" = field(init=False)
+    """Runs a call; the first one builds what stands behind."""
+
+    def __post_init__(self) -> None:
+        self.run = self._run_first
 
     @cached_property
     def gate(self) -> "Gate":
@@ -64,8 +69,16 @@ class LazyPipeline:
         """Now, and not for the first call: whoever serves a network has the time, and its clients have not."""
         _ = self.gate
 
-    async def run(self, asked: "CallRequest") -> Ending:
-        return await self.gate.pipeline.run(asked)
+    async def _run_first(self, asked: "CallRequest") -> Ending:
+        try:
+            self.run = self.gate.pipeline.run
+        except OSError as wrong:
+            # The workspace may have been moved since the server started; the next call tries again.
+            says = (
+                f"{wrong.filename or 'a file that menugate needs'} cannot be used ({wrong.strerror}), so nothing ran."
+            )
+            return Problem(Code.STORE_UNAVAILABLE, says, "Tell the user; the next call tries again.")
+        return await self.run(asked)
 
     def get_sandbox_state(self) -> SandboxState:
         """As long as nobody looked, a sandbox is hoped to hold."""

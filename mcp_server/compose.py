@@ -27,7 +27,6 @@ from mcp_server.config.load import BuildError, Configuration, load_configuration
 from mcp_server.config.prompts import PromptError
 from mcp_server.model.tool_packs import Pack
 from mcp_server.person import (
-    Wall,
     build_health_response,
     build_posture_changes,
     build_profile_raise,
@@ -37,7 +36,7 @@ from mcp_server.person import (
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import OPERATORS_FILE, Settings, read_variable
 from mcp_server.state import ledger
-from mcp_server.state.engine.rows import Clock, Judged
+from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.keys import load_or_create_secret
 from mcp_server.state.keys import write_bearer_token as shared
 from mcp_server.state.location import make_private_folder
@@ -74,7 +73,7 @@ def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | Non
 
 
 def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) -> App:
-    new_id, time = make_id_generator(), clock or Wall()
+    new_id, time = make_id_generator(), clock or WallClock()
     store = Store.open(settings.url, secrets=settings.secrets, clock=time, new_id=new_id)
     keeping, holds = ObjectRegistry(log_failure), Holds(store)
 
@@ -90,7 +89,7 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
         from mcp_server.gate import Rooms, build_gate
 
         rooms = Rooms(
-            store, sessions, holds, doors.postures, ruling, time, keeping, secrets, live_calls, noticed, log_failure
+            store, sessions, holds, doors.postures, ruling, time, keeping, secrets, live_calls, notice, log_failure
         )
         return build_gate(found, settings, rooms, conversation)
 
@@ -103,7 +102,7 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
     halting = StopCommand(store, holds, new_id, build_profile_raise(found, store, time))
     offers = build_offer_handlers(found, settings, doors, halting, entrance, time)
     watching = build_telemetry(found, settings, offers)
-    noticed, last_words = (watching.telemetry.note_decision, watching.stop) if watching else (ignore_judgement, None)
+    notice, last_words = (watching.telemetry.note_decision, watching.stop) if watching else (None, None)
     front = build_handlers(found, settings, entrance, (sessions, doors.postures), offers)
     seal = load_or_create_secret(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
     server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watch_request if watching else None)
@@ -156,10 +155,6 @@ async def examine_health(found: Configuration, settings: Settings, doors: Postur
     return await examine_while_serving(found, settings, doors, fix)
 
 
-def ignore_judgement(_judged: Judged) -> None:
-    """Telemetry is off."""
-
-
 def log_failure(what: str, fault: BaseException) -> None:
     log.error("%s failed", what, exc_info=fault)
 
@@ -190,7 +185,7 @@ def build_handlers(
     sessions, postures = people
     listings = Listings(found.policy, found.library.hosts, settings.listing or found.library.config.listing)
     return Handlers(
-        run=entrance.run,
+        pipeline=entrance,
         postures=postures,
         sessions=sessions,
         listings=listings,

@@ -13,9 +13,8 @@ from mcp_server.calls.approvals import Approvals, build_answer_trust
 from mcp_server.calls.context import PortFactories
 from mcp_server.calls.documents import build_document_stores
 from mcp_server.calls.ledger import LedgerRecorder, build_tool_counter
-from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.memory import ProjectMemory
-from mcp_server.calls.menus import MenuNavigator
+from mcp_server.calls.menus import Navigators
 from mcp_server.calls.messages import PersonChannel
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.phases import PhaseLogs
@@ -68,7 +67,7 @@ class Rooms:
     secrets: tuple[str, ...]
     """Values that are never shown."""
     live_calls: RunningCalls
-    noticed: Callable[[Judged], None]
+    notice: Callable[[Judged], None] | None
     failed: Callable[[str, BaseException], None]
     """Where it goes when something of ours fails; never to a client."""
 
@@ -202,19 +201,19 @@ def build_pipeline(
     review = RunReview(store, shop.build_call_processes, build_review_check(found, store, redactor))
     course = RunLifecycle(store, sessions, rooms.holds, postures.get_known, redactor, review, memory.learn)
 
-    def desk(live: LiveSession) -> MenuNavigator:
-        return MenuNavigator(live, sessions, ruling.policy, lambda: postures.get_known(live.session.principal), course)
-
+    navigators = Navigators(ruling, sessions, postures, course)
     return Pipeline(
         ruling=ruling,
         postures=postures,
-        finding=CallResolver(ruling, sessions, desk, str(settings.workspace), jail.resolve_links, jail.list_beneath),
+        finding=CallResolver(
+            ruling, sessions, navigators, str(settings.workspace), jail.resolve_links, jail.list_beneath
+        ),
         recorder=LedgerRecorder(
             store,
             build_tool_counter(ruling),
             conversation,
             redactor.redact,
-            rooms.noticed,
+            rooms.notice,
             Binding(jail, redactor),
         ),
         approvals=Approvals(
@@ -223,7 +222,7 @@ def build_pipeline(
         course=course,
         showing=ResultFilter(redactor, open_swept_spill(settings)),
         ports=build_port_factories(found, settings, rooms, guards, memory),
-        desk=desk,
+        navigators=navigators,
         run_memory=SummarySchedule(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),
         live_calls=rooms.live_calls,

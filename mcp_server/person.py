@@ -6,7 +6,6 @@ What the server and the command line both have of it, without what only a server
 import asyncio
 import secrets
 import sys
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -23,7 +22,7 @@ from mcp_server.model.tool_packs import SlashCommand
 from mcp_server.settings import Settings
 from mcp_server.state import ledger
 from mcp_server.state.account import HOMELESS
-from mcp_server.state.engine.rows import Clock
+from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.locks import find_unseen_server
 from mcp_server.state.processes import find_ancestors, get_own_pid, read_server_mark, read_start_time
 from mcp_server.state.servers import load_servers
@@ -40,7 +39,7 @@ async def open_store_for_person(settings: Settings) -> AsyncGenerator[Store]:
     barred = find_barring_server(settings)
     if settings.secrets is None:
         raise barred[1] if barred else Refusal(HOMELESS)
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
+    store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
     try:
         if barred:
             server, refused = barred
@@ -155,20 +154,13 @@ def recover_state(settings: Settings) -> None:
     """What every start does: it looks closer, puts aside what is damaged, and anchors what is not."""
 
     async def use_store() -> None:
-        store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
+        store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
         try:
             await store.wait_until_ready()
         finally:
             await store.close()
 
     asyncio.run(use_store())
-
-
-class Wall:
-    """The clock on the wall."""
-
-    def now_ns(self) -> int:
-        return time.time_ns()
 
 
 def make_id_generator() -> Callable[[], str]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.request import ResolvedCall
-from mcp_server.model.context import Client, Navigator, Person, Progress, SessionObjects
+from mcp_server.model.context import Client, Person, Progress, SessionObjects
 from mcp_server.model.documents import Records
 from mcp_server.model.files import Files
 from mcp_server.model.index import Index
@@ -46,15 +47,24 @@ class ToolContext:
     _found: ResolvedCall
     _profile: Profile
     _call: Callable[[str, Arguments], Awaitable[Ending]]
+    _open_desk: Callable[[], MenuNavigator]
     session: Session
     demand: Demand
-    desk: Navigator
     hides: Callable[[str], bool] | None = None
     stands: Arguments | None = None
 
     @property
     def client(self) -> Client:
         return self._found.asked.client
+
+    @made_once
+    def desk(self) -> MenuNavigator:
+        return self._open_desk()
+
+    @property
+    def opened_desk(self) -> MenuNavigator | None:
+        """None where the tool never reached for it, and so moved nothing."""
+        return vars(self).get("desk")
 
     @made_once
     def progress(self) -> Progress:

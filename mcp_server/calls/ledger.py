@@ -56,8 +56,8 @@ class LedgerRecorder:
     conversation: str
     redact: Callable[[str], str]
     """Takes secrets out of what is kept beside the ledger."""
-    noticed: Callable[[Judged], None]
-    """Told of every decision; for telemetry, where that is on."""
+    notice: Callable[[Judged], None] | None
+    """Told of every decision, where telemetry is on."""
     binding: Binding
     """What a yes is about."""
 
@@ -95,7 +95,8 @@ class LedgerRecorder:
             arguments_sha256=digest,
             arguments_bytes=size,
         )
-        self.noticed(refused)
+        if self.notice:
+            self.notice(refused)
         await self.store.record_decision(refused)
 
     def record_outcome(
@@ -172,7 +173,8 @@ class LedgerRecorder:
             arguments_bytes=size,
             carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
         )
-        self.noticed(judged)
+        if self.notice:
+            self.notice(judged)
         return judged
 
     def _build_origin(self, asked: CallRequest, live: LiveSession) -> Origin:

@@ -5,10 +5,14 @@ Everything is said twice, in the text and in the structured part: half of the ho
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mcp_server.calls.carriers import format_example_call
 from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.posture import CurrentPostures
+from mcp_server.calls.request import CallRequest
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place, get_listing_key
 from mcp_server.model.menus import META_TOOLS, Mode
@@ -23,6 +27,22 @@ from mcp_server.policy.router import Route, RouteChoice, route
 
 MOST_EARLIER = 5
 """Places that are named to who gets a further one."""
+
+
+@dataclass(frozen=True)
+class Navigators:
+    """Opens a navigator where a call needs one; most never move."""
+
+    ruling: CurrentPolicy
+    sessions: Sessions
+    postures: CurrentPostures
+    course: RunLifecycle
+
+    def open(self, asked: CallRequest, live: LiveSession, named: bool) -> "MenuNavigator":
+        posture = partial(self.postures.get_known, live.session.principal)
+        return MenuNavigator(
+            live, self.sessions, self.ruling.policy, posture, self.course, named, asked.fixed, asked.carriers
+        )
 
 
 @dataclass

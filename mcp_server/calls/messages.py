@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import anyio.to_thread
 
+from mcp_server.calls.approval_text import escape
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
@@ -16,6 +17,14 @@ FREE_ANSWER = {
     "properties": {"answer": {"type": "string", "title": "Your answer"}},
     "required": ["answer"],
 }
+
+
+MODEL_ASKS = "The model asks, and your answer goes to the model. menugate only passes this on and needs no code for it:"
+
+
+def mark_as_models_words(message: str) -> str:
+    """Otherwise a model could write what looks like a question of ours, and have an answer that is meant for us."""
+    return "\n".join([MODEL_ASKS, "", *(f"| {escape(line)}" for line in message.split("\n"))])
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class PersonChannel:
         return self.client.can("elicitation")
 
     async def ask(self, key: str, message: str) -> tuple[str, str | None]:
-        params = {"message": message, "requestedSchema": FREE_ANSWER}
+        params = {"message": mark_as_models_words(message), "requestedSchema": FREE_ANSWER}
         try:
             reply = await self.client.request(key, "elicitation/create", params)
         except Refusal as refused:

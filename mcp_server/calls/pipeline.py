@@ -17,8 +17,7 @@ from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
 from mcp_server.calls.ledger import CallRecord, LedgerRecorder
-from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.calls.menus import MenuNavigator
+from mcp_server.calls.menus import Navigators
 from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
@@ -61,7 +60,7 @@ class Pipeline:
     course: RunLifecycle
     showing: ResultFilter
     ports: PortFactories
-    desk: Callable[[LiveSession], MenuNavigator]
+    navigators: Navigators
     run_memory: SummarySchedule
     phases: PhaseLogs
     live_calls: RunningCalls
@@ -100,7 +99,7 @@ class Pipeline:
             found = await self.finding.look_through_tree(await self.apply_current_rules(found))
             posture = await self.postures.get_current(found.asked.principal)
             await self.course.refresh_hold(found.live)
-            decision = self.decide(found, posture, await self.phases.count_phase_calls(found.live), yes is not None)
+            decision = self.decide(found, posture, await self.count_phase_calls(found), yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
             if found.live.passing and found.tool.stays(found.arguments):
@@ -165,6 +164,9 @@ class Pipeline:
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
         return decide(found.tool, call, session or found.live.session, posture, self.policy)
 
+    async def count_phase_calls(self, found: ResolvedCall) -> int:
+        return await self.phases.count_phase_calls(found.live) if found.live.session.phase else 0
+
     async def enter_carried_mode(self, found: ResolvedCall) -> ResolvedCall | Ending:
         """What a carrier does before it is out of sight: enter its mode, unless it is itself forbidden."""
         if found.carrier is None:
@@ -187,7 +189,7 @@ class Pipeline:
         found = await self.finding.look_through_tree(await self.apply_current_rules(found))
         await self.course.refresh_hold(found.live)
         session = replace(found.live.session, mode=mode.name)
-        decision = self.decide(found, posture, await self.phases.count_phase_calls(found.live), session=session)
+        decision = self.decide(found, posture, await self.count_phase_calls(found), session=session)
         return explain_mode_not_entered(found.tool, mode, decision, self.policy)
 
     async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
@@ -223,7 +225,7 @@ class Pipeline:
         """What else decides what this call does, from ports that may only read."""
         if found.tool.stands_on is None:
             return {}
-        context = self._build_context(found, posture, decision, self.desk(found.live), 0)
+        context = self._build_context(found, posture, decision, 0)
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
         return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
 
@@ -238,9 +240,7 @@ class Pipeline:
     ) -> Ending:
         effect = decision.demand.effect if decision.demand else found.tool.effect
         underway = CallRecord(record, found.live.session.run, time.perf_counter_ns(), effect)
-        desk = self.desk(found.live)
-        desk.named, desk.fixed, desk.carriers = found.handle is not None, found.asked.fixed, found.asked.carriers
-        context = self._build_context(found, posture, decision, desk, record)
+        context = self._build_context(found, posture, decision, record)
         if facts:
             context = replace(context, stands=facts)
         found.live.spending.start_clock()
@@ -265,7 +265,7 @@ class Pipeline:
             before = await self.course.advance_stage(found.live, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
-        await announce_move(found.asked, desk, before)
+        await announce_move(found, context.opened_desk, before)
         await self.update_run_summary(found, underway, shown)
         return shown
 
@@ -287,10 +287,9 @@ class Pipeline:
         try:
             with anyio.move_on_after(seconds):
                 arguments = normalize_arguments(tool.arguments, found.arguments)
-                await self.phases.count_call(found, context.demand)
-                ending = check_ending(await tool.run(context, arguments))
-                await self.phases.record_proof(found, ending)
-                return ending
+                if not found.live.session.phase:
+                    return check_ending(await tool.run(context, arguments))
+                return await self._run_in_phase(found, context, arguments)
             return Problem(
                 Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
             )
@@ -305,14 +304,19 @@ class Pipeline:
                 Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
             )
 
-    def _build_context(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, desk: MenuNavigator, record: int
-    ) -> ToolContext:
+    async def _run_in_phase(self, found: ResolvedCall, context: ToolContext, arguments: Arguments) -> Ending:
+        await self.phases.count_call(found, context.demand)
+        ending = check_ending(await found.tool.run(context, arguments))
+        await self.phases.record_proof(found, ending)
+        return ending
+
+    def _build_context(self, found: ResolvedCall, posture: Posture, decision: Decision, record: int) -> ToolContext:
         profile = posture.cap_profile(self.policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.run_nested_call, found, record)
-        hides = build_hidden_test(found.tool, found.readings, self.policy)
-        return ToolContext(self.ports, found, profile, call, found.live.session, demand, desk, hides)
+        hides = build_hidden_test(found.tool, found.readings, self.policy) if self.policy.rules.every else None
+        open_desk = partial(self.navigators.open, found.asked, found.live, found.handle is not None)
+        return ToolContext(self.ports, found, profile, call, open_desk, found.live.session, demand, hides)
 
     async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """A call that a tool makes on the way to its answer is a call like any other."""

@@ -18,7 +18,7 @@ from mcp_server.calls.carriers import (
     normalise_carrier_arguments,
 )
 from mcp_server.calls.live_sessions import LiveSession
-from mcp_server.calls.menus import MenuNavigator, shorten_text
+from mcp_server.calls.menus import MenuNavigator, Navigators, shorten_text
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.calls.sessions import Sessions
@@ -36,7 +36,7 @@ from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
 class CallResolver:
     ruling: CurrentPolicy
     sessions: Sessions
-    desk: Callable[[LiveSession], MenuNavigator]
+    navigators: Navigators
     root: str
     """The workspace, as a caller may write it in front of every path."""
     leads: Callable[[str], str]
@@ -82,7 +82,7 @@ class CallResolver:
 
     async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
         """The call with what rules say of the tree that it takes whole, as that is now."""
-        if not has_tree_rules(found.tool, self.policy):
+        if not (found.tool.tree and has_tree_rules(found.tool, self.policy)):
             return found
         says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, self.policy, self.holds)
         return replace(found, beneath=says)
@@ -106,27 +106,29 @@ class CallResolver:
         wish = found.asked.arguments.get("mode") if found.carrier else None
         if wish is None or wish == found.asked.live.session.mode:
             return None
-        return self.desk(found.asked.live).find_enterable_mode(str(wish))
+        desk = self.navigators.open(found.asked, found.asked.live, found.handle is not None)
+        return desk.find_enterable_mode(str(wish))
 
     async def enter_mode(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
         """`mode` in a carrier enters it in the same step, by the same router as `menu_enter`."""
         asked = found.asked
-        desk = self.desk(asked.live)
-        desk.named = found.handle is not None
+        desk = self.navigators.open(asked, asked.live, found.handle is not None)
         went = await desk.move_to_mode(mode)
-        await announce_move(asked, desk)
+        await announce_move(found, desk)
         if isinstance(went, Problem):
             return went
         return replace(found, asked=replace(asked, live=desk.live), live=desk.live)
 
 
-async def announce_move(asked: CallRequest, desk: MenuNavigator, before: Session | None = None) -> None:
+async def announce_move(found: ResolvedCall, desk: MenuNavigator | None, before: Session | None = None) -> None:
     """Tell whoever looks at the list that this call moved. `before`: where the session stood, if the call itself led
     the run on."""
-    left = asked.turn(desk.live) if desk.arrived else None
-    stood = left or desk.stood or before
+    asked, live, stood = found.asked, found.live, before
+    if desk is not None:
+        left = asked.turn(desk.live) if desk.arrived else None
+        live, stood = desk.live, left or desk.stood or before
     if stood is not None:
-        await asked.moved(desk.live, stood)
+        await asked.moved(live, stood)
 
 
 def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
@@ -164,7 +166,8 @@ def resolve_links(
     tool: Tool, given: Arguments, policy: Policy, leads: Callable[[str], str], root: str
 ) -> Arguments | None:
     """What rules about places are asked about as well: a link would be a name that no rule knows."""
-    if not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind) and not has_tree_rules(tool, policy):
+    of_tree = bool(tool.tree) and has_tree_rules(tool, policy)
+    if not of_tree and not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind):
         return None
 
     def resolve_value(name: str, value: Any) -> Any:

@@ -14,14 +14,13 @@ from mcp_server.calls.reviews import FinishedRun, RunReview
 from mcp_server.calls.sessions import Sessions
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.posture import Posture, Stage
-from mcp_server.model.reports import RunReport
+from mcp_server.model.reports import RunReport, format_report_address
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.policy.reasoning import HEADINGS, ReasoningOutcome, parse_thought
 from mcp_server.policy.stages import DUTIES, FINAL, StageDuty, get_current_stage, get_next_stage, is_reasoning_on
 from mcp_server.state import runs
 from mcp_server.state.store import Store
-from mcp_server.wire.resources import ADDRESS
 
 T = TypeVar("T")
 AGAIN = {
@@ -158,7 +157,7 @@ def build_completed_ending(report: RunReport, kept: str) -> Done:
     if report.opinion and report.opinion.answered:
         # Its words are a stranger's, and are read where they are marked as that.
         text += " A model looked over it too; the report has what it said."
-    return Done(text, {"status": report.status, "report": f"{ADDRESS}/{report.run}", "findings": found})
+    return Done(text, {"status": report.status, "report": format_report_address(report.run), "findings": found})
 
 
 def to_outcome_data(outcome: ReasoningOutcome) -> dict[str, str]:

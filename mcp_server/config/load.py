@@ -73,6 +73,8 @@ def _make_missing_folder_faults() -> ConfigFaults:
 
 DATA = Path(mcp_server.__file__).parents[1]
 """Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
+PACKS = "menugate.tools"
+"""The entry point group of other people's packs; docs/packs.md promises it."""
 
 
 class BuildError(Exception):
@@ -99,11 +101,17 @@ class Configuration:
 def load_installed_packs() -> tuple[Pack, ...]:
     """What third parties ship. A pack that cannot be loaded is named, and the house is not built without it."""
     found: list[Pack] = []
-    for point in entry_points(group="menugate.tools"):
+    for point in entry_points(group=PACKS):
         try:
-            found.append(point.load())
+            pack = point.load()
         except Exception as fault:
             raise BuildError(f"the pack `{point.name}` cannot be loaded: {fault}") from fault
+        if not isinstance(pack, Pack):
+            raise BuildError(
+                f"the pack `{point.name}` cannot be loaded: `{point.value}` is no `Pack`;"
+                " its entry point has to name one, made with `mcp_server.packs.Pack`"
+            )
+        found.append(pack)
     return tuple(found)
 
 

@@ -10,6 +10,14 @@ LATEST = "latest"
 """Stands for the run that was used last."""
 
 
+REPORT_ADDRESS = "menugate://report"
+"""Of the newest report."""
+
+
+def format_report_address(run: str) -> str:
+    return f"{REPORT_ADDRESS}/{run}"
+
+
 def format_summary_address(run: str) -> str:
     return f"menugate://run/{run}/summary"
 

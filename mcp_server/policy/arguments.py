@@ -26,7 +26,9 @@ WANTED = {
 }
 
 
-PLAIN = (str, bool, int, type(None))
+PLAIN = (str, bool, type(None))
+LARGEST = 2**63 - 1
+"""The largest number that SQLite and the system's calls can be given."""
 
 
 def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], str | None]:
@@ -61,9 +63,11 @@ def find_json_fault(arguments: Arguments) -> str | None:
         if isinstance(value, PLAIN):
             if isinstance(value, str) and not value.isascii() and _has_surrogates(value):
                 return f"{_describe_place(where)} holds half of a surrogate pair, which is not a character."
-        elif isinstance(value, float):
+        elif isinstance(value, int | float):
             if value - value != 0:
                 return f"{_describe_place(where)} is not a number that JSON knows (NaN or infinity)."
+            if not -LARGEST <= value <= LARGEST:
+                return f"{_describe_place(where)} is too large a number."
         elif depth >= DEEPEST:
             return f"they are nested more than {DEEPEST} levels deep."
         elif isinstance(value, dict):

@@ -127,12 +127,14 @@ def check_tool_exists(case: DecisionCase) -> Decision | None:
 def check_blocklist(case: DecisionCase) -> Decision | None:
     if command := case.person_only_command:
         return refusals.refuse_person_command(case.tool, command)
-    rule = case.find_rule(RuleKind.BLOCK)
-    return (
-        refusals.refuse_by_rule(case.tool, rule)
-        if rule
-        else refusals.refuse_path_beneath(case.tool, case.call, RuleKind.BLOCK)
-    )
+    return refuse_by_rules(case, RuleKind.BLOCK)
+
+
+def refuse_by_rules(case: DecisionCase, kind: RuleKind) -> Decision | None:
+    """By a rule of that list about the call, or about something in the tree that it takes whole."""
+    if rule := case.find_rule(kind):
+        return refusals.refuse_by_rule(case.tool, rule)
+    return refusals.refuse_path_beneath(case.tool, case.call, kind) if case.call.beneath else None
 
 
 def check_mode(case: DecisionCase) -> Decision | None:
@@ -189,12 +191,7 @@ def check_profile(case: DecisionCase) -> Decision | None:
 
 
 def check_deny_rules(case: DecisionCase) -> Decision | None:
-    rule = case.find_rule(RuleKind.DENY)
-    return (
-        refusals.refuse_by_rule(case.tool, rule)
-        if rule
-        else refusals.refuse_path_beneath(case.tool, case.call, RuleKind.DENY)
-    )
+    return refuse_by_rules(case, RuleKind.DENY)
 
 
 def check_arguments(case: DecisionCase) -> Decision | None:
@@ -220,6 +217,8 @@ def check_budget(case: DecisionCase) -> Decision | None:
     ):
         if limit is not None and used >= limit:
             return refusals.refuse_spent_budget(f"{limit:,} {what}")
+    if case.session.phase is None:
+        return None
     step = phases.find_counted_step(case.session, case.tool, case.policy.menus, case.call.within)
     return refusals.refuse_spent_phase(step) if step and spent.in_phase >= step.budget else None
 
@@ -239,7 +238,8 @@ def check_confirmation(case: DecisionCase) -> Decision | None:
         return refusals.refuse_unclear_demand(case.tool)
     rule = case.find_rule(RuleKind.ASK)
     reasons = ([refusals.describe_ask_rule(rule)] if rule else []) + list_firm_reasons(case, case.demand)
-    reasons = refusals.describe_asks_beneath(case.call) + reasons
+    if case.call.beneath:
+        reasons = refusals.describe_asks_beneath(case.call) + reasons
     if not case.find_rule(RuleKind.ALLOW):
         reasons += list_waivable_reasons(case, case.demand)
     return refusals.make_ask_decision(case.tool, reasons, rule, case.demand) if reasons else None

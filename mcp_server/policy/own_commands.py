@@ -4,6 +4,7 @@ A line that names one that acts is refused whatever the profile. It is read by i
 name passes here; the command itself looks who started it, and refuses then.
 """
 
+import re
 from collections.abc import Mapping
 
 from mcp_server.policy.shell_reader import read_shell_line
@@ -43,7 +44,9 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "completion": False,
 }
 """Every command of the command line: does it answer, choose or change for the person, or which words behind it do?"""
-MODULES = ("mcp_server", "mcp_server.__main__", "mcp_server.cli")
+MODULES = ("mcp_server", "mcp_server.__main__", "mcp_server.cli", "mcp_server.cli.main")
+MODULE_OPTION = re.compile("-[bBdEhiIOPqRsSuvVx?]*m(.*)", re.DOTALL)
+"""Python's, alone or behind options that take no value; the module stands behind it or in the next word."""
 RUNNERS = frozenset(
     [
         "uv",
@@ -82,10 +85,10 @@ def _find_command_in_words(words: tuple[str, ...]) -> str | None:
     for at, word in enumerate(words):
         if _get_program_name(word) == "menugate" and (at == 0 or anywhere):
             return _get_acting_command(words[at + 1 :])
-        if word == "-m" and at and _is_python(words[0] if not anywhere else "python") and _is_own_module(words, at + 1):
-            return _get_acting_command(words[at + 2 :])
-        if word.startswith("-m") and word[2:] in MODULES and _is_python(words[0]):
-            return _get_acting_command(words[at + 1 :])
+        if at and (anywhere or _is_python(words[0])) and (option := MODULE_OPTION.fullmatch(word)):
+            module, *rest = (option[1], *words[at + 1 :]) if option[1] else (*words[at + 1 :], "")
+            if module in MODULES:
+                return _get_acting_command(tuple(rest))
     return None
 
 
@@ -103,7 +106,3 @@ def _get_program_name(word: str) -> str:
 
 def _is_python(word: str) -> bool:
     return _get_program_name(word).startswith(("python", "pypy"))
-
-
-def _is_own_module(words: tuple[str, ...], at: int) -> bool:
-    return at < len(words) and words[at] in MODULES

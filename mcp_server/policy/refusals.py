@@ -65,8 +65,6 @@ def refuse_by_rule(tool: Tool, rule: Rule) -> Decision:
 
 def refuse_path_beneath(tool: Tool, call: Call, kind: RuleKind) -> Decision | None:
     """Of what lies in the tree that a call takes whole."""
-    if not call.beneath:
-        return None
     found = next((one for one in call.beneath if one.rule and one.rule.kind is kind), None)
     if found is not None and found.rule is not None:
         decision = refuse_by_rule(tool, found.rule)

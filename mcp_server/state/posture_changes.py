@@ -71,7 +71,8 @@ def end_unit(tx: Transaction, principal: str, session: str, milestone: bool = Fa
 
 def record_outcome(tx: Transaction, outcome: OutcomeRow) -> int:
     """Put on record how a call went; whatever waited for its end waits no longer."""
-    write_notes(tx, outcome.run, outcome.intent, outcome.notes)
+    if outcome.notes:
+        write_notes(tx, outcome.run, outcome.intent, outcome.notes)
     seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
     if find_unsettled_principals(tx):
         _end_call(tx, outcome)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from mcp_server.model.reports import LATEST, format_summary_address
+from mcp_server.model.reports import LATEST, REPORT_ADDRESS, format_summary_address
 from mcp_server.model.tool_packs import PrincipalResource
 from mcp_server.state import runs
 from mcp_server.state.store import Store
@@ -11,7 +11,6 @@ from mcp_server.state.summaries import build_run_summary, find_known_runs
 
 # Where is what was found about a run to be read? At an address of its own, by whose run it was.
 
-ADDRESS = "menugate://report"
 NO_REPORT = "No run of yours is over yet, so there is no report. `complete` ends a run, and writes one."
 ABOUT_REPORTS = "What was found when a run was over: issues, missing steps, next actions."
 
@@ -26,8 +25,8 @@ def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[
         return redact(found.format_text())
 
     return (
-        PrincipalResource(ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),
-        PrincipalResource(ADDRESS + "/{run}", "report of a run", ABOUT_REPORTS, "text/markdown", read),
+        PrincipalResource(REPORT_ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),
+        PrincipalResource(REPORT_ADDRESS + "/{run}", "report of a run", ABOUT_REPORTS, "text/markdown", read),
     )
 
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
@@ -60,11 +60,16 @@ class MenuServer(Server[Any]):
         return super().create_initialization_options(changing, experimental_capabilities, extensions)
 
 
+class Runner(Protocol):
+    run: Callable[[CallRequest], Awaitable[Ending]]
+    """Another one once the pipeline is built."""
+
+
 @dataclass
 class Handlers:
     """The handlers, and what they hand on to."""
 
-    run: Callable[[CallRequest], Awaitable[Ending]]
+    pipeline: Runner
     """Through the gate; the one way a call can take."""
     postures: CurrentPostures
     sessions: Sessions
@@ -174,7 +179,7 @@ class Handlers:
             carriers=self.listings.has_carriers(watch.face, watch.live.session),
         )
         try:
-            return await self.run(asked)
+            return await self.pipeline.run(asked)
         except InputRequired as waiting:
             return waiting
         except ClientUnsupported as unsupported:

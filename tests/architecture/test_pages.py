@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 HOUSE = Path(__file__).parents[2]
 
 
@@ -20,20 +22,39 @@ def test_the_readme_shows_the_folders_that_are_there() -> None:
 
 def test_there_are_few_words_each_once() -> None:
     rows = re.findall(r"^\| \*\*(.+?)\*\* \|", (HOUSE / "docs" / "words.md").read_text(), re.MULTILINE)
-    assert len(rows) == len(set(rows)) <= 15
+    assert 0 < len(rows) == len(set(rows)) <= 20
 
 
 def test_every_dependency_has_its_reason() -> None:
     declared = set(re.findall(r'^  "([a-z-]+)>=', (HOUSE / "pyproject.toml").read_text(), re.MULTILINE))
     given = (HOUSE / "DEPENDENCIES.md").read_text()
     named = {name for row in re.findall(r"^\| ([a-z, -]+) \|", given, re.MULTILINE) for name in row.split(", ")}
-    assert declared - named == {"build", "hypothesis", "import-linter", "mutmut", "pytest", "pytest-xdist", "ruff"}
+    for_work = {"build", "hatchling", "hypothesis", "import-linter", "mutmut", "pytest", "pytest-xdist", "ruff"}
+    assert declared - named == for_work
 
 
-def test_the_pages_name_files_that_are_there() -> None:
-    for page in [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]:
-        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} names {target}"
+def anchors(page: Path) -> set[str]:
+    """What a link may name after `#`: the headings, as GitHub writes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_pages_name_files_and_headings_that_are_there() -> None:
+    for page in [*sorted(HOUSE.glob("*.md")), *sorted((HOUSE / "docs").glob("*.md"))]:
+        for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} names {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name} names {target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_files_in_the_text_are_there(page: str) -> None:
+    """Capitals stand for a name to choose: `menus/MODE.yaml`."""
+    named = set(re.findall(r"`([\w/]+/[\w.]+\.(?:py|yaml|md))`", (HOUSE / page).read_text()))
+    chosen = {name for name in named if re.search(r"[A-Z]{2}", name)}
+    tops = (HOUSE, HOUSE / "mcp_server")
+    assert len(named) > 10
+    assert [name for name in named - chosen if not any((top / name).is_file() for top in tops)] == []
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

@@ -61,6 +61,23 @@ def test_a_message_stands_behind_its_mark(workspace: Path, home: Path, mark: str
         assert line.expandtabs(1).isprintable(), repr(line)
 
 
+@pytest.mark.parametrize("mark", BREAKS, ids=ascii)
+def test_a_models_question_is_no_form_of_menugates(workspace: Path, home: Path, mark: str) -> None:
+    """With these lines a model asked for an approval of its own making."""
+    with pipe(workspace, home) as one:
+        one.able = {"elicitation": {}}
+        one.hello("mcp")
+        one.send("tools/call", {"name": "message_user", "arguments": {"message": forged(mark), "block_on_user": True}})
+        while (asked := one.message()).get("method") != "elicitation/create":
+            pass
+    said = asked["params"]["message"]
+    assert said.startswith("The model asks"), said
+    assert FORGED in said
+    for line in said.split("\n"):
+        assert FORGED not in line or line.startswith("| "), said
+        assert line.isprintable(), repr(line)
+
+
 def test_what_stands_for_a_program_keeps_the_name_as_it_is(workspace: Path, home: Path) -> None:
     with pipe(workspace, home, *FLAGS) as one:
         begin(one, forged("\n"), "sleep 600")

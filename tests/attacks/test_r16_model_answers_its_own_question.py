@@ -32,6 +32,8 @@ WAYS = (
     "'menu'gate {}",
     "MENUGATE {}",
     "python -m mcp_server {}",
+    "python -Im mcp_server.__main__ {}",
+    "python3 -Bmmcp_server.cli.main {}",
     "python3.11 -I -m mcp_server {}",
     "/x/bin/python3 -mmcp_server {}",
     "env A=b menugate {}",

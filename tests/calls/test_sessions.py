@@ -57,7 +57,8 @@ async def test_the_way_into_a_mode_is_on_record_also_without_a_connection(worksp
 
     async with within.house(workspace, home) as house:
         live = house.sessions.open("me", passing=True)
-        await house.pipeline.desk(live).enter("swe")
+        await house.sessions.ensure_handle(live)
+        await house.sessions.move(live, "swe", "menu_enter swe")
         settings = house.settings
     with Reader.open(settings.url, secrets=settings.secrets) as state:
         (row,) = [row for row in state.read_rows() if row.kind == "transition"]

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_server.model.posture import WorkMode
 from tests.cli.conftest import Type
 from tests.clients.served import PATIENCE, command, environment
+from tests.config.samples import opened
+
+MODES = " ".join(mode.name for mode in opened().menus)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +31,7 @@ from tests.clients.served import PATIENCE, command, environment
         ("audit tail --kind ref", "refusal"),
         ("audit tail --kind refusal --kind al", "alarm"),
         ("audit tail --follow --fo", "--follow"),
-        ("menus ''", "swe git data project"),
+        ("menus ''", MODES),
         ("menus swe ''", ""),
         ("menus --to", "--tokens"),
         ("explain R", "Read"),
@@ -35,7 +39,7 @@ from tests.clients.served import PATIENCE, command, environment
         ("explain Read --mode d", "data"),
         ("explain Read --profile t", "trusted"),
         ("explain Read '{}' ''", ""),
-        ("mode ''", "chat plan build review repair research"),
+        ("mode ''", " ".join(WorkMode)),
         ("mode re", "review repair research"),
         ("mode plan --sc", "--scope"),
         ("mode plan --scope n", "now next-milestone"),
@@ -87,4 +91,4 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         timeout=PATIENCE,
         check=True,
     )
-    assert said.stdout.splitlines() == ["swe git data project", "complete -o default -F _menugate menugate"]
+    assert said.stdout.splitlines() == [MODES, "complete -o default -F _menugate menugate"]

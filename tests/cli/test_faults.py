@@ -12,7 +12,9 @@ from mcp_server.model.results import Done, Ending
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import ACTING, Effect, Hints, Tool
 from tests.cli.conftest import Type
+from tests.config.samples import opened
 
+SHIPPED = len(list(opened().menus))
 BROKEN = """\
 rules:
   deny:
@@ -137,20 +139,20 @@ def kitchen(place: Path, tool: Tool = STIR, modes: int = 1) -> Pack:
 
 def test_a_pack_is_part_of_what_is_checked_and_called(place: Path, menugate: Type) -> None:
     pack = kitchen(place)
-    assert "5 modes" in menugate("check", packs=[pack]).out
+    assert f"{SHIPPED + 1} modes" in menugate("check", packs=[pack]).out
     assert menugate("call stir_pot", packs=[pack]).out == "stirred\n"
 
 
 @pytest.mark.parametrize(
     ("modes", "finds"),
     [
-        (5, []),
-        (12, ["menu_enter: with the modes it names it has"]),
-        (20, ["menu_enter: with the modes it names it has", "the instructions for ROOT are over 2048 bytes"]),
+        (9, []),
+        (16, ["menu_enter: with the modes it names it has"]),
+        (24, ["menu_enter: with the modes it names it has", "the instructions for ROOT are over 2048 bytes"]),
     ],
 )
 def test_what_hosts_cut_off_is_a_fault(modes: int, finds: list[str], place: Path, menugate: Type) -> None:
-    said = menugate("check", packs=[kitchen(place, modes=modes)])
+    said = menugate("check", packs=[kitchen(place, modes=modes - SHIPPED)])
     assert said.code == (1 if finds else 0), said.out
     assert len(said.out.splitlines()) == len(finds) + 1
     for piece in finds:

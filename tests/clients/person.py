@@ -10,9 +10,10 @@ from typing import Any
 
 from mcp_server.cli.main import main
 from mcp_server.model.posture import PostureChange, PostureChoice
-from mcp_server.person import Wall, make_id_generator
+from mcp_server.person import make_id_generator
 from mcp_server.settings import read_settings
 from mcp_server.state import posture_changes
+from mcp_server.state.engine.rows import WallClock
 from mcp_server.state.store import Store
 from tests.clients.served import environment
 
@@ -20,7 +21,7 @@ from tests.clients.served import environment
 async def choose(workspace: Path, home: Path, principal: str = "", **axes: Any) -> None:
     """Choose a posture: the values given, everything else as it was."""
     settings = read_settings({"workspace": str(workspace)}, environment(home))
-    store = Store.open(settings.url, secrets=settings.secrets, clock=Wall(), new_id=make_id_generator())
+    store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
     try:
         who = principal or settings.person
         change = PostureChange("test", axes, reason="the person chose it")

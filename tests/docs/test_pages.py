@@ -13,14 +13,14 @@ from mcp_server.cli.main import main
 from mcp_server.cli.parser import build_parser
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import Commands, Listing
-from mcp_server.model.posture import Surface
+from mcp_server.model.posture import NARROWEST_FIRST, Surface, format_value
 from mcp_server.settings import read_settings
 from tests.clients.served import state_home
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
-    *("approvals.md", "commands.md", "git.md", "hosts.md", "menus.md", "network.md", "posture.md", "prompts.md"),
-    *("record.md", "rules.md", "runs.md"),
+    *("approvals.md", "commands.md", "git.md", "hosts.md", "menus.md", "network.md", "posture.md", "project.md"),
+    *("prompts.md", "record.md", "rules.md", "runs.md", "upgrading.md"),
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_A_NAME = re.compile(r"# file: (\S+)\n")
@@ -89,7 +89,12 @@ def test_the_table_of_hosts_is_the_table_in_use() -> None:
     assert isinstance(found, Configuration)
     page = (DOCS / "hosts.md").read_text()
     rows = re.findall(r"^\| `([^`]+)` \| (masked|carried) \| (yes|no) \|$", page, re.MULTILINE)
-    assert rows == [(row.client, str(row.listing), "yes" if row.relists else "no") for row in found.library.hosts.rows]
+    used = [(row.client, str(row.listing), "yes" if row.relists else "no") for row in found.library.hosts.rows]
+    shown, known = {name for name, *_ in rows}, {name for name, *_ in used}
+    menus, page_name = "menus/hosts.yaml", "docs/hosts.md"
+    assert [f"`{name}` stands in {page_name} and not in {menus}" for name in sorted(shown - known)] == []
+    assert [f"`{name}` stands in {menus} and not in {page_name}" for name in sorted(known - shown)] == []
+    assert rows == used
     assert [f"| `{face}` |" in page for face in Listing] == [True] * len(Listing)
 
 
@@ -104,6 +109,23 @@ def test_the_hosts_that_get_commands_are_the_ones_in_use() -> None:
 def test_a_broken_promise_is_noticed() -> None:
     assert keeps("a…\n…d", "a b\nc\nd")
     assert not keeps("a…\nd", "a b\nc")
+
+
+def test_every_value_of_every_axis_is_explained() -> None:
+    page = (DOCS / "posture.md").read_text()
+    explained, ordered = rows_of_axes(page, "| axis | values |"), rows_of_axes(page, "| axis | order |")
+    order = {axis: list(map(format_value, values)) for axis, values in NARROWEST_FIRST.items()}
+    known = [(axis, word) for axis, words in order.items() for word in words]
+    missing = [f"docs/posture.md does not explain `{word}`" for axis, word in known if word not in explained[axis]]
+    assert missing == []
+    assert ordered == order
+
+
+def rows_of_axes(page: str, head: str) -> dict[str, list[str]]:
+    """The words of the second column, by axis."""
+    rows = page.partition(head)[2].partition("\n\n")[0]
+    found = re.findall(r"^\| ([\w ]+) \| ([^|]+) \|", rows, re.MULTILINE)
+    return {axis.lower().replace(" ", "_"): re.findall(r"`(\w+)`", words) for axis, words in found}
 
 
 def test_every_surface_is_explained() -> None:

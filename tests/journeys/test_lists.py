@@ -47,6 +47,7 @@ async def test_stdio_shows_the_list_of_this_client(
         assert await one.names() == [*root, *SWE]
         await one.call("menu_exit")
         assert await one.names() == root
+        assert "ALREADY_AT_ROOT" in text(await one.call("menu_exit"))
 
 
 async def test_http_in_the_legacy_era_shows_each_session_its_own_list(here: Served) -> None:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
+from mcp_server.calls.messages import mark_as_models_words
 from tests.clients.clients import ERAS, MODERN, Held, held, over_http, over_sse, over_stdio, structured, text
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import raw
@@ -76,7 +77,7 @@ async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: 
         accepted = await one.call("message_user", message="Which?", block_on_user=True, attachments=["notes.md"])
         assert text(accepted) == "Asked the user, who answered: the blue one"
         assert structured(accepted) == {"delivered": "asked", "answer": "the blue one"}
-        assert asked == ["Which?\n\nAttached: notes.md"]
+        assert asked == [mark_as_models_words("Which?\n\nAttached: notes.md")]
         files = ["a.md", "b.md"]
         declined = await one.call("message_user", message=f"Or this, {way}?", block_on_user=True, attachments=files)
         assert "declined to answer" in text(declined)
@@ -160,7 +161,7 @@ def question(one: Any) -> str:
     assert result["resultType"] == "input_required"
     asked = result["inputRequests"]["message"]
     assert asked["method"] == "elicitation/create"
-    assert asked["params"]["message"] == "Which?"
+    assert asked["params"]["message"] == mark_as_models_words("Which?")
     assert asked["params"]["requestedSchema"]["required"] == ["answer"]
     state = result["requestState"]
     # Sealed: whoever carries it cannot read it.

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_server.model.posture import (
     AXES,
+    NARROWEST_FIRST,
     AiMode,
     ChangeScope,
     ModelMode,
@@ -14,17 +15,30 @@ from mcp_server.model.posture import (
     PostureChoice,
     Profile,
     RunControl,
+    Value,
     WorkMode,
     list_axis_words,
 )
 from mcp_server.policy.decision import READ_ONLY_WORK
 from mcp_server.policy.posture_width import WIDTHS, get_narrower_posture, is_delaying_narrowing, is_widening, is_wider
 
+VALUES: dict[str, tuple[Value, ...]] = {
+    axis: (True, False) if kind is bool else list_axis_words(kind) for axis, kind in AXES.items()
+}
+
 
 def test_every_value_of_every_axis_is_weighed() -> None:
     assert WIDTHS.keys() == AXES.keys()
-    for axis, kind in AXES.items():
-        assert set(WIDTHS[axis]) == ({True, False} if kind is bool else set(list_axis_words(kind)))
+    for axis, values in VALUES.items():
+        assert [f"WIDTHS does not weigh `{value}`" for value in values if value not in WIDTHS[axis]] == []
+        assert set(WIDTHS[axis]) == set(values)
+
+
+def test_every_value_of_every_axis_has_its_place_in_the_order() -> None:
+    for axis, values in VALUES.items():
+        order = NARROWEST_FIRST[axis]
+        assert [f"NARROWEST_FIRST has no place for `{value}`" for value in values if value not in order] == []
+        assert sorted(map(str, order)) == sorted(map(str, values)), axis
 
 
 def test_what_nobody_weighed_is_wider_than_anything() -> None:

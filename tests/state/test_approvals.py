@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state import approval_questions, approvals, runs
 from mcp_server.state.engine.rows import ApprovalLapsed, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.rows import LedgerFilter as Rows
+from mcp_server.state.open import STEPS
 from mcp_server.state.store import Store
 from tests.sizes import scale
 from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent
@@ -394,8 +396,9 @@ async def test_stop_clears_what_the_runs_came_to(store: Store) -> None:
 async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, store: Store) -> None:
     await store.put_session(SESSION)
     await store.close()
+    later = [table for step in STEPS[1:] for sql in step for table in re.findall(r"CREATE TABLE (\w+)", sql)]
     place.sql(
-        *(f"DROP TABLE {name}" for name in ("approvals", "holds", "thoughts", "reports", "records", "notes")),
+        *(f"DROP TABLE {name}" for name in later),
         "DROP INDEX ledger_by_run",
         "ALTER TABLE ledger DROP COLUMN run",
         *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase")),

@@ -1,7 +1,9 @@
 """Is the catalogue of tools in order: complete, unique, honest about what each tool does, and portable?"""
 
 import ast
+import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from mcp_server.config.load import DATA, ConfigFiles, load_config_files
@@ -98,6 +100,24 @@ def test_every_file_of_tools_is_in_the_catalogue() -> None:
         rest += [file for file in imported(path) if file not in seen]
     written = {path for path in (DATA / "tools").rglob("*.py") if path.name != "__init__.py"}
     assert written - seen == set()
+
+
+def test_every_tool_that_is_defined_is_in_the_catalogue() -> None:
+    known = {id(tool) for tool in catalog()}
+    missing = [
+        f"`{name}` of tools/{path.parent.name}/definitions.py is not in tools/catalog.py"
+        for path in sorted((DATA / "tools").glob("*/definitions.py"))
+        for name, value in vars(import_module(f"tools.{path.parent.name}.definitions")).items()
+        if isinstance(value, Tool) and id(value) not in known
+    ]
+    assert missing == []
+
+
+def test_every_tool_is_named_in_a_test() -> None:
+    folder = Path(__file__).parents[1]
+    said = "".join(path.read_text() for path in folder.rglob("*.py"))
+    named = set(re.findall(r"""["'](\w+)["']""", said))
+    assert [f"no test names `{tool.name}`" for tool in catalog() if tool.name not in named] == []
 
 
 def imported(path: Path) -> Iterator[Path]:

@@ -1,5 +1,6 @@
 """What did a change change, and what came closest to what was not found?"""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tools.files.lines import format_numbered_lines, make_visible
@@ -26,10 +27,7 @@ class TextDiff:
 
 
 def compare_texts(path: str, before: str, after: str) -> TextDiff:
-    old, new = before.split("\n"), after.split("\n")
-    if not before or not after:
-        # What is empty has no line; split, it would be one empty line, taken away where a file is made.
-        old, new = (text.removesuffix("\n").split("\n") if text else [] for text in (before, after))
+    old, new = _split_lines(before), _split_lines(after)
     head = _count_common_start(old, new)
     tail = _count_common_start(old[head:][::-1], new[head:][::-1])
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -47,6 +45,11 @@ def compare_texts(path: str, before: str, after: str) -> TextDiff:
     )
 
 
+def _split_lines(text: str) -> list[str]:
+    """With their ends, so that a last line that gets or loses its end counts as changed. An empty text has none."""
+    return [f"{line}\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
+
+
 def _count_common_start(one: list[str], other: list[str]) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
@@ -60,15 +63,23 @@ def _build_unified_hunks(old: list[str], new: list[str], start: int) -> list[str
         hunks.append(f"@@ -{_format_line_range(i, k, start)} +{_format_line_range(j, m, start)} @@")
         for what, a, b, c, d in group:
             if what == "equal":
-                hunks.extend(" " + line for line in old[a:b])
+                hunks.extend(_mark_lines(" ", old[a:b]))
                 continue
-            hunks.extend("-" + line for line in old[a:b])
-            hunks.extend("+" + line for line in new[c:d])
+            hunks.extend(_mark_lines("-", old[a:b]))
+            hunks.extend(_mark_lines("+", new[c:d]))
     return hunks
 
 
+def _mark_lines(sign: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield sign + line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield "\\ No newline at end of file"
+
+
 def _format_line_range(first: int, end: int, start: int) -> str:
-    return f"{start + first + 1},{end - first}"
+    """As patch reads it: of no lines, the line behind which they would stand."""
+    return f"{start + first + (end > first)},{end - first}"
 
 
 def _format_bounded_diff(lines: list[str]) -> str:

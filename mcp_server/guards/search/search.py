@@ -43,6 +43,7 @@ class FileSearch:
         self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, places)
 
     def grep(self, search: Search) -> SearchResult:
+        _refuse_nul("pattern", search.pattern)
         start = self._find_search_root(search.path)
         deadline = SearchDeadline(search.timeout)
         chosen = self._build_filter(search, start, search.globs)
@@ -115,6 +116,8 @@ class FileSearch:
     def _build_filter(
         self, search: Search, start: SearchRoot, patterns: tuple[str, ...], secrets: bool = False
     ) -> FileFilter:
+        for pattern in patterns:
+            _refuse_nul("glob", pattern)
         globs = self._parse_globs(patterns, start)
         kinds = find_type_globs(search.type) if search.type else ()
         typed = Globs.from_patterns(kinds)
@@ -196,3 +199,10 @@ def _drop_hidden_paths(paths: dict[str, int], search: Search) -> dict[str, int]:
 def _find_path_inside(place: Path, root: Path) -> str | None:
     real = place.resolve()
     return str(real.relative_to(root)) if real.is_relative_to(root) and real != root else None
+
+
+def _refuse_nul(what: str, pattern: str) -> None:
+    """Text has none, and no program can be given one as an argument."""
+    if "\0" in pattern:
+        says = f"the {what} holds a NUL character, and no text does."
+        raise Refusal(Problem(Code.INVALID_ARGUMENTS, says, "Leave it out."))

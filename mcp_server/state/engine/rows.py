@@ -3,6 +3,7 @@
 A row of the ledger never holds arguments or results: their digest and their sizes, no more.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +20,11 @@ LET_GO = "let go"
 
 class Clock(Protocol):
     def now_ns(self) -> int: ...
+
+
+class WallClock:
+    def now_ns(self) -> int:
+        return time.time_ns()
 
 
 class RowKind(StrEnum):
