@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTTP ?= 127.0.0.1:7391
 
-.PHONY: help serve test wheel check bench generate conformance mutants clean
+SMALL := model policy config calls architecture tools/test_definitions.py tools/test_catalog.py tools/test_policy_table.py
+
+.PHONY: help serve test fast attack wheel check bench generate conformance mutants clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 $(VENV)/.ready: pyproject.toml bin/setup
-	@PYTHON="$(PYTHON)" sh bin/setup "$(VENV)"
+	@PYTHON="$(PYTHON)" sh bin/setup --tests "$(VENV)"
 	@touch $@
 
 serve:  ## install menugate for you, and serve this folder over HTTP: its address, its token, the line for a host
@@ -18,8 +20,14 @@ serve:  ## install menugate for you, and serve this folder over HTTP: its addres
 		{ echo "menugate needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@menugate=$$("$(PYTHON)" bin/install.py) && exec "$$menugate" serve --http $(HTTP)
 
-test: $(VENV)/.ready  ## the whole suite
+test: $(VENV)/.ready  ## the whole suite, with a twentieth of what repeats or loads
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+fast: $(VENV)/.ready  ## the tests of the rules, the configuration, the tools' definitions and the pipeline, in half a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(SMALL:%=tests/%)
+
+attack: $(VENV)/.ready  ## floods, races, kills, large properties and idle waits at full size
+	TEST_SIZE=full $(BIN)/python -m pytest -m heavy --durations=20
 
 wheel: $(VENV)/.ready  ## build the wheel, install it by itself, and run the suite against it
 	bin/test-wheel

@@ -5,12 +5,20 @@ import pwd
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whoever is started in the background ignores it, and so would every program that is interrupted here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Nothing is left out in silence: whatever did not run is named, with what it lacks on this machine."""
+    for report in terminalreporter.stats.get("skipped", []):
+        _, _, reason = cast(tuple[str, int, str], report.longrepr)
+        terminalreporter.line(f"not run: {report.nodeid}: {reason.removeprefix('Skipped: ')}")
 
 
 def account_places(temporary: Path) -> dict[str, tuple[int, int]]:

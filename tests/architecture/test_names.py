@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.architecture.test_rooms import HOUSE, dotted, modules
+from tests.architecture.test_rooms import HOUSE, dotted, modules, parsed
 
 BARE = frozenset(
     """
@@ -20,7 +20,7 @@ BARE = frozenset(
 
 def classes() -> Iterator[tuple[str, str]]:
     for path in modules():
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 yield node.name, dotted(path)
 
@@ -29,7 +29,7 @@ def functions() -> Iterator[tuple[str, str]]:
     """Those of modules, `name`, and those of classes, `Class.name`, with the file they are in."""
     for path in modules():
         where = str(path.relative_to(HOUSE))
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.name, where
             elif isinstance(node, ast.ClassDef):

@@ -12,7 +12,7 @@ import pytest
 from mcp_server.calls.context import ToolContext
 from mcp_server.model.posture import AXES
 from mcp_server.state import posture_changes
-from tests.architecture.test_rooms import HOUSE, modules
+from tests.architecture.test_rooms import HOUSE, modules, parsed
 
 DOORS = {"mcp_server/calls/posture.py"}
 """The one place from which a choice is written."""
@@ -57,7 +57,7 @@ OPENING = (
 
 @cache
 def every() -> tuple[tuple[str, ast.AST], ...]:
-    return tuple((str(path.relative_to(HOUSE)), ast.parse(path.read_text())) for path in modules())
+    return tuple((str(path.relative_to(HOUSE)), parsed(path)) for path in modules())
 
 
 def importing(module: str, *names: str) -> set[str]:

@@ -13,14 +13,13 @@ from tests.clients.clients import ERAS, MODERN
 from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import Raw, raw
-from tests.clients.served import served
+from tests.clients.served import PATIENCE, served
 from tests.clients.typed import Typed, typed
 
 TRUSTED = ("--profile", "trusted")
 DATA = ("--mode", "data", *TRUSTED)
 DELETING: dict[str, Any] = {"name": "fs_delete", "arguments": {"path": "notes.md"}}
 CARRIED: dict[str, Any] = {"tool": "fs_delete", "arguments": {"path": "notes.md"}, "mode": "data"}
-HANGS = 60.0
 Menugate = Callable[..., Typed]
 
 
@@ -171,7 +170,7 @@ def test_the_end_of_the_server_takes_the_dialog_back(workspace: Path, home: Path
         answer, before = stream.until(number)
         assert "notifications/cancelled" in before
         assert answer["result"]["isError"]
-        assert here.process.wait(HANGS) == 0
+        assert here.process.wait(PATIENCE) == 0
         assert here.process.stdout is not None
         told = here.process.stdout.read()
         assert "gave up" not in told

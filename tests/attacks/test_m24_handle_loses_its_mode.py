@@ -6,7 +6,6 @@ agent's calls must not land in the other's mode, nor an agent edit what only ano
 
 import json
 import re
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from tests.clients.clients import ERAS
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
+from tests.clients.waiting import wait_until
 from tests.journeys.test_runs import THOUGHT, reader
 
 CLIENTS = ["some-client", "gemini-cli-mcp-client", "claude-code"]
@@ -52,9 +52,7 @@ def where(one: Pipe, **more: Any) -> str | None:
 
 def until_paused(one: Pipe, menu: str, paused: bool = True) -> None:
     """What is typed elsewhere is heard of here within half a second."""
-    until = time.monotonic() + 60
-    while ("RUN_PAUSED" in said(one.call("menu_read", **READ, menu=menu))) is not paused:
-        assert time.monotonic() < until
+    wait_until(lambda: ("RUN_PAUSED" in said(one.call("menu_read", **READ, menu=menu))) is paused)
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -13,9 +13,9 @@ from tests.clients.clients import MODERN, held, over_http, text
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.served import served
 from tests.clients.typed import Typed, typed
+from tests.clients.waiting import wait_until
 
 ERAS = ("legacy", MODERN)
-LONGEST = 60.0
 DENIES = "rules:\n  deny:\n    - bash(touch:*)\n"
 
 
@@ -38,14 +38,6 @@ def ran(one: Pipe, command: str = "touch made") -> str:
     """What a command comes to at a running server, through a carrier: the same in both eras."""
     answer = one.call("menu_call", tool="bash", arguments={"command": command}, mode="swe")
     return answer["content"][0]["text"].partition("\n")[0]
-
-
-def until(found: Callable[[], bool]) -> None:
-    """Until it is so; the hang guard is far above the half second that is promised."""
-    end = time.monotonic() + LONGEST
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def running(workspace: Path, home: Path) -> AbstractContextManager[Pipe]:
@@ -74,7 +66,7 @@ def test_the_next_call_is_judged_by_what_was_written_before_it(
         assert ran(one).startswith("Error RULE_DENIED")
         path.write_text(DENIES.replace("touch", "mkdir"))
         assert ran(one, "mkdir folder").startswith("Error RULE_DENIED")
-        until(lambda: "Error" not in ran(one))
+        wait_until(lambda: "Error" not in ran(one))
     assert not (workspace / "folder").exists()
 
 
@@ -110,9 +102,9 @@ def test_ceilings_and_budgets_and_where_the_person_starts(workspace: Path, home:
             ("profile: trusted\nwork_mode: research\n", "READ_ONLY_WORK"),
         ]:
             named.write_text(said)
-            until(lambda code=code: ran(one).startswith(f"Error {code}"))
+            wait_until(lambda code=code: ran(one).startswith(f"Error {code}"))
             named.write_text("profile: trusted\n")
-            until(lambda: "Error" not in ran(one))
+            wait_until(lambda: "Error" not in ran(one))
         named.write_text("profile: trusted\nbudget: {calls: 1}\n")
         assert ran(one).startswith("Error BUDGET_SPENT")
 
@@ -139,7 +131,7 @@ def test_the_last_valid_rules_stay_in_force_and_status_says_so(
         path.unlink() if said is None else path.write_text(said)
         for _ in range(3):
             assert ran(one).startswith("Error RULE_DENIED")
-        until(lambda: status(workspace, home)["servers"][0]["fault"] is not None)
+        wait_until(lambda: status(workspace, home)["servers"][0]["fault"] is not None)
         found = status(workspace, home)
         assert str(path) in found["servers"][0]["fault"]
         assert found["rules"] == 1
@@ -156,7 +148,7 @@ def test_the_last_valid_rules_stay_in_force_and_status_says_so(
         assert examined.code == 1
         assert "keeps using the last valid rules" in examined.out
         path.write_text(DENIES)
-        until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
+        wait_until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
         assert ran(one).startswith("Error RULE_DENIED")
 
 
@@ -175,7 +167,7 @@ def test_where_there_was_no_file_that_is_what_stays_in_force(
         one.hello("mcp")
         assert "Error" not in ran(one)
         path.write_text(FAULTY[how])
-        until(lambda: all(each["fault"] for each in status(workspace, home)["servers"]))
+        wait_until(lambda: all(each["fault"] for each in status(workspace, home)["servers"]))
         assert "Error" not in ran(one)
         says = f"Process {one.process.pid} keeps using the last valid rules"
         found = status(workspace, home)
@@ -192,7 +184,7 @@ def test_where_there_was_no_file_that_is_what_stays_in_force(
             head = f"nothing starts until you fix it, and process {one.process.pid} keeps using the last valid"
             assert (told.code, head in told.out + told.err) == (1, True), words
         path.unlink()
-        until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
+        wait_until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
         path.write_text(DENIES)
         assert ran(one).startswith("Error RULE_DENIED")
 
@@ -210,13 +202,13 @@ def test_the_person_narrows_beside_a_faulty_file_as_the_server_judges(
         usual.write_text(FAULTY["half written"])
         if also:
             (workspace / "menugate.yaml").write_text(FAULTY["invalid"])
-        until(lambda: bool(status(workspace, home)["servers"][0]["fault"]))
+        wait_until(lambda: bool(status(workspace, home)["servers"][0]["fault"]))
         for words in NARROWER:
             told = typed(workspace, home, *words)
             assert told.code == 0, told.err
             assert f"Process {one.process.pid} keeps using the last valid rules" in told.err
             assert "nothing" not in told.err
-        until(lambda: ran(one).startswith("Error"))
+        wait_until(lambda: ran(one).startswith("Error"))
         assert "profile restricted" in typed(workspace, home, "profile").out
     told = typed(workspace, home, "profile", "restricted")
     assert (told.code, "nothing runs until" in told.err) == (1, True)
@@ -229,9 +221,9 @@ def test_beside_several_servers_that_differ_status_goes_by_one_of_them(
         one.hello("mcp")
         other.hello("mcp")
         assert "Error" not in ran(one) + ran(other)
-        until(lambda: len(status(workspace, home)["servers"]) == 2)
+        wait_until(lambda: len(status(workspace, home)["servers"]) == 2)
         usual.write_text(FAULTY["half written"])
-        until(lambda: any(each["fault"] for each in status(workspace, home)["servers"]))
+        wait_until(lambda: any(each["fault"] for each in status(workspace, home)["servers"]))
         assert typed(workspace, home, "profile", "restricted").code == 0
 
 
@@ -251,7 +243,7 @@ def test_trust_given_and_taken_while_it_runs(workspace: Path, home: Path) -> Non
         one.hello("mcp")
         assert ran(one).startswith("Error APPROVAL_REQUIRED")
         assert typed(workspace, home, "trust").code == 0
-        until(lambda: "Error" not in ran(one))
+        wait_until(lambda: "Error" not in ran(one))
         assert typed(workspace, home, "untrust").code == 0
         assert ran(one).startswith("Error APPROVAL_REQUIRED")
 
@@ -262,7 +254,7 @@ def test_what_waits_for_a_restart_is_named_with_its_server(workspace: Path, home
         one.hello("mcp")
         ran(one)
         usual.write_text("profile: trusted\nsandbox: required\nlimits: {processes: 50}\nrules: {deny: [Write]}\n")
-        until(lambda: bool(status(workspace, home)["servers"][0]["restart"]))
+        wait_until(lambda: bool(status(workspace, home)["servers"][0]["restart"]))
         assert status(workspace, home)["servers"][0]["restart"] == ["limits", "sandbox"]
         says = f"Process {one.process.pid} runs without the changes to `limits`, `sandbox`"
         for words in (["status"], ["doctor"], ["rules", "list"], ["explain", "Read"]):
@@ -287,7 +279,7 @@ def test_explain_doctor_and_rules_judge_by_the_file_that_the_server_was_given(
         # Another one that was given nothing: now it has to be said which is meant.
         with pipe(workspace, home) as other:
             other.hello("mcp")
-            until(lambda: len(status(workspace, home)["servers"]) == 2)
+            wait_until(lambda: len(status(workspace, home)["servers"]) == 2)
             unclear = typed(workspace, home, "explain", "bash", call)
             assert unclear.code == 1
             assert str(named) in unclear.err
@@ -303,7 +295,7 @@ def test_a_server_that_was_killed_is_not_judged_by(workspace: Path, home: Path, 
     named.write_text(f"profile: trusted\n{DENIES}")
     with pipe(workspace, home, "--config", str(named)) as one:
         one.hello("mcp")
-        until(lambda: len(status(workspace, home)["servers"]) == 1)
+        wait_until(lambda: len(status(workspace, home)["servers"]) == 1)
         one.process.kill()
         one.process.wait()
         assert status(workspace, home)["servers"] == []
@@ -359,7 +351,7 @@ def denied(one: Pipe, *paths: str) -> bool:
 def lie_still(since: int | None = None) -> None:
     """What was written so far is no longer what somebody is still writing."""
     since = since or time.time_ns()
-    until(lambda: time.time_ns() - since > 400_000_000)
+    wait_until(lambda: time.time_ns() - since > 400_000_000)
 
 
 def says(workspace: Path, home: Path, path: str) -> tuple[str, bool]:
@@ -397,15 +389,15 @@ def test_what_is_in_force_outlives_the_fault_that_follows_it(
             assert denied(one, held)
             lie_still()
             assert denied(one, held)
-            until(lambda: bool(status(workspace, home)["servers"][0]["fault"]))
+            wait_until(lambda: bool(status(workspace, home)["servers"][0]["fault"]))
             assert denied(one, held)
             assert says(workspace, home, held) == ("RULE_DENIED", True)
             if text == OF_ONE:
                 assert status(workspace, home)["posture"]["profile"]["value"] == "normal"
             assert typed(workspace, home, "doctor").code == 1
         write(path, "{}\n")
-        until(lambda: "Error" not in read(one, "notes.md") + read(one, "src/main.py"))
-        until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
+        wait_until(lambda: "Error" not in read(one, "notes.md") + read(one, "src/main.py"))
+        wait_until(lambda: status(workspace, home)["servers"][0]["fault"] is None)
         assert status(workspace, home)["rules"] == 0
 
 
@@ -429,7 +421,7 @@ def test_commands_say_what_else_holds_beside_what_stands_there(workspace: Path, 
     with running(workspace, home) as one:
         one.hello("mcp")
         # Nobody may be kept waiting for longer than a file has to lie still, or there is nothing to hold on to.
-        until(lambda: lost_while_held(one, usual))
+        wait_until(lambda: lost_while_held(one, usual))
         lie_still()
         assert denied(one, "notes.md", "src/main.py")
         for path in ("notes.md", "src/main.py"):
@@ -462,5 +454,5 @@ def test_a_fault_in_one_file_does_not_hold_what_the_other_gave_up(workspace: Pat
         usual.write_text("x: [\n")
         path.write_text("{}\n")
         assert denied(one, "notes.md", "src/main.py")
-        until(lambda: "Error" not in read(one, "src/main.py"))
+        wait_until(lambda: "Error" not in read(one, "src/main.py"))
         assert denied(one, "notes.md")

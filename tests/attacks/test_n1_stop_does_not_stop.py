@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,11 @@ from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import raw
-from tests.clients.served import command, environment, served
+from tests.clients.served import PATIENCE, command, environment, served
 from tests.clients.typed import Typed, typed
+from tests.clients.waiting import wait_until
 
 WITHOUT_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$0" "$@"'
-HANGS = 60.0
 ERAS = ("legacy", "modern")
 
 
@@ -52,13 +52,6 @@ def sleeping(number: int) -> list[int]:
     return found
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + HANGS
-    while not what():
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.02)
-
-
 def said(result: dict[str, Any]) -> str:
     return str(result["content"][0]["text"])
 
@@ -79,7 +72,7 @@ def run_words(sandbox: str) -> list[str]:
 def begin(one: Pipe, line: str, number: int, count: int = 1, **more: Any) -> int:
     """A command that goes on: the number of its request, once so many sleep."""
     request = one.send("tools/call", {"name": "bash", "arguments": {"command": line, "timeout": 500, **more}})
-    wait_for(lambda: len(sleeping(number)) >= count)
+    wait_until(lambda: len(sleeping(number)) >= count)
     return request
 
 
@@ -123,12 +116,12 @@ def test_pause_names_a_command_and_stop_ends_it(
         assert "CANCELLED" in said(answer["result"])
         assert "the person stopped it" in said(answer["result"])
         assert "RUN_PAUSED" in said(one.call("bash", command="ls"))
-        wait_for(lambda: ("bash", "cancelled") in outcomes(workspace, home))
+        wait_until(lambda: ("bash", "cancelled") in outcomes(workspace, home))
         again = typed(workspace, home, "stop")
         assert "Ended" not in again.out
         assert line not in again.out
         typed(workspace, home, "next")
-        wait_for(lambda: not one.call("bash", command="ls")["isError"])
+        wait_until(lambda: not one.call("bash", command="ls")["isError"])
     assert ("bash", "done") not in outcomes(workspace, home)[:1]
     assert not (workspace / "src" / "done.txt").exists()
 
@@ -241,7 +234,7 @@ def test_stop_at_the_terminal_is_about_everybody_and_in_a_host_about_its_own(
         assert "RUN_PAUSED" in json.dumps(guest.request("tools/call", call))
         assert "go on" in typed(workspace, home, "next", "--config", str(config)).out
         # What lets more happen is heard of within half a second.
-        wait_for(lambda: not guest.request("tools/call", call)["result"]["isError"])
+        wait_until(lambda: not guest.request("tools/call", call)["result"]["isError"])
         typed(workspace, home, "stop", "--config", str(config))
         assert sleeping(number) == []
 
@@ -267,7 +260,7 @@ def test_a_server_that_does_not_answer_is_named_and_obeys_later(workspace: Path,
         assert str(one.process.pid) in stopped.out
         assert "did not answer" in stopped.out
         os.kill(one.process.pid, signal.SIGCONT)
-        wait_for(lambda: not sleeping(number))
+        wait_until(lambda: not sleeping(number))
 
 
 def test_a_server_that_was_killed_is_not_waited_for(workspace: Path, home: Path, number: int) -> None:
@@ -276,7 +269,7 @@ def test_a_server_that_was_killed_is_not_waited_for(workspace: Path, home: Path,
         begin(one, f"sleep {number}", number)
         one.process.kill()
         one.process.wait()
-    wait_for(lambda: not sleeping(number))
+    wait_until(lambda: not sleeping(number))
     stopped = typed(workspace, home, "stop")
     assert stopped.code == 0
     assert "did not answer" not in stopped.out
@@ -287,7 +280,7 @@ def test_a_call_that_waits_and_starts_nothing_ends_as_well(workspace: Path, home
         one.hello()
         assert not one.call("bash", command="ls")["isError"]
         request = one.send("tools/call", {"name": "wait", "arguments": {"seconds": 300}})
-        wait_for(lambda: "wait" in [row["tool"] for row in rows(workspace, home, "intent")])
+        wait_until(lambda: "wait" in [row["tool"] for row in rows(workspace, home, "intent")])
         assert "`wait`" in typed(workspace, home, "pause").out
         assert "`wait`" in typed(workspace, home, "stop").out
         assert "CANCELLED" in said(one.until(request)[0]["result"])
@@ -306,7 +299,7 @@ def test_all_of_it_has_ended_within_two_seconds(
         stopping = threading.Thread(target=lambda: found.append(typed(workspace, home, "stop")))
         begun = time.monotonic()
         stopping.start()
-        wait_for(lambda: not sleeping(number))
+        wait_until(lambda: not sleeping(number))
         took = time.monotonic() - begun
         stopping.join()
         assert found[0].code == 0
@@ -334,13 +327,13 @@ def test_a_call_typed_at_a_terminal_is_named_as_ended_and_not_as_silent(
     words = command("call", "bash", json.dumps({"command": f"sleep {number}"}), "--workspace", str(workspace))
     # Nobody hears of its end before the test does: what is left of it until then is no server.
     with subprocess.Popen([*words, *flags("trusted")[2:]], env=environment(home), cwd=home) as one:
-        wait_for(lambda: bool(sleeping(number)))
+        wait_until(lambda: bool(sleeping(number)))
         stopped = typed(workspace, home, "stop")
         assert sleeping(number) == []
         assert stopped.code == 0, stopped.out
         assert f"sleep {number}" in stopped.out
         assert "did not answer" not in stopped.out
-        assert one.wait(HANGS) == 1
+        assert one.wait(PATIENCE) == 1
 
 
 @pytest.fixture
@@ -359,7 +352,7 @@ def small(workspace: Path) -> Generator[list[str], None, None]:
 
 def on_it(small: list[str], workspace: Path, home: Path, *words: str) -> Typed:
     line = [*small[:-1], *words, "--workspace", str(workspace)]
-    ran = subprocess.run(line, env=environment(home), cwd=home, capture_output=True, text=True, timeout=HANGS)
+    ran = subprocess.run(line, env=environment(home), cwd=home, capture_output=True, text=True, timeout=PATIENCE)
     return Typed(ran.returncode, ran.stdout, ran.stderr)
 
 
@@ -410,11 +403,11 @@ def test_stop_on_a_full_disk_ends_what_runs_and_lets_nothing_begin(
         ballast.unlink()
         # It is put on record as soon as that can be, and held by that; nothing begins in between.
         assert one.call("bash", command="ls")["isError"]
-        wait_for(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
+        wait_until(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
         assert two.call("bash", command="ls")["isError"]
         typed_next = on_it(small, workspace, home, "next")
         assert "the person stopped it" in typed_next.out
-        wait_for(lambda: not one.call("bash", command="ls")["isError"])
+        wait_until(lambda: not one.call("bash", command="ls")["isError"])
         assert one.bye() == 0
 
 
@@ -434,7 +427,7 @@ def test_a_server_that_does_not_hear_the_signal_either_is_named(
         assert stopped.code == 1
         assert f"`kill -9 {one.process.pid}`" in stopped.out
         assert "ended everything" not in stopped.out
-        wait_for(lambda: not sleeping(number))
+        wait_until(lambda: not sleeping(number))
 
 
 def test_stop_is_obeyed_where_nobody_met_the_full_disk_before(
@@ -451,7 +444,7 @@ def test_stop_is_obeyed_where_nobody_met_the_full_disk_before(
         assert one.call("bash", command="ls")["isError"]
         ballast.unlink()
         assert one.call("bash", command="ls")["isError"]
-        wait_for(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
+        wait_until(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
 
 
 def standing(workspace: Path, home: Path) -> dict[str, Any]:
@@ -467,21 +460,23 @@ def test_status_names_what_runs_in_every_server(workspace: Path, home: Path, num
             client.hello("a-host", era)
             request = begin(client, f"T={secret} sleep {number}{index}", number, index + 1)
         begin(one, f"sleep {number}2", number, 3, run_in_background=True)
-        wait_for(lambda: len(standing(workspace, home)["calls"]) == 3)
+        wait_until(lambda: len(standing(workspace, home)["calls"]) == 3)
         said = standing(workspace, home)
         assert [call["tool"] for call in said["calls"]] == ["bash"] * 3
         assert {call["server"] for call in said["calls"]} == {one.process.pid, two.process.pid}
         assert {call["client"] for call in said["calls"]} == {"a-host"}
         assert all(call["since"] and call["session"] and call["processes"] for call in said["calls"])
-        wait_for(lambda: [call["in_background"] for call in standing(workspace, home)["calls"]] == [False, False, True])
+        wait_until(
+            lambda: [call["in_background"] for call in standing(workspace, home)["calls"]] == [False, False, True]
+        )
         shown = typed(workspace, home, "status").out
         assert all(f"sleep {number}{last}" in shown for last in range(3)), shown
         assert secret not in shown + json.dumps(said)
         typed(workspace, home, "stop", "--session", said["calls"][1]["session"])
         two.until(request)
-        wait_for(lambda: f"{number}1" not in typed(workspace, home, "status").out)
+        wait_until(lambda: f"{number}1" not in typed(workspace, home, "status").out)
         typed(workspace, home, "stop")
-        wait_for(lambda: standing(workspace, home)["calls"] == [])
+        wait_until(lambda: standing(workspace, home)["calls"] == [])
     assert standing(workspace, home)["calls"] == []
 
 
@@ -489,7 +484,7 @@ def test_a_client_that_makes_calls_is_a_session_also_in_no_mode(workspace: Path,
     with pipe(workspace, home) as one:
         one.hello("a-host")
         one.call("menu_list")
-        wait_for(lambda: standing(workspace, home)["sessions"] == 1)
+        wait_until(lambda: standing(workspace, home)["sessions"] == 1)
         assert [client["name"] for client in standing(workspace, home)["clients"]] == ["a-host"]
     assert standing(workspace, home)["clients"] == []
 
@@ -498,7 +493,7 @@ def test_a_killed_server_runs_nothing_in_status(workspace: Path, home: Path, num
     with pipe(workspace, home, *flags("trusted")) as one:
         one.hello()
         begin(one, f"sleep {number}", number)
-        wait_for(lambda: bool(standing(workspace, home)["calls"]))
+        wait_until(lambda: bool(standing(workspace, home)["calls"]))
         one.process.kill()
         one.process.wait()
     assert standing(workspace, home)["calls"] == []

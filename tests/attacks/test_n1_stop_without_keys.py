@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.attacks.test_h11_keys_follow_environment import Account, Variables, account, needs_an_account
-from tests.attacks.test_n1_stop_does_not_stop import begin, flags, number, said, sleeping, wait_for
+from tests.attacks.test_n1_stop_does_not_stop import begin, flags, number, said, sleeping
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment
+from tests.clients.waiting import wait_until
 
 __all__ = ["account", "number"]
 WHO = {"keyless": True, "other keys": False}
@@ -33,7 +34,7 @@ def test_stop_reaches_a_server_whatever_the_keys(
         one.hello(era=era)
         line = f"sleep {number}; echo x > src/done.txt"
         request = begin(one, line, number)
-        wait_for(lambda: bool(calls(account, **about)))
+        wait_until(lambda: bool(calls(account, **about)))
         assert [call["about"] for call in calls(account, **about)] == [line]
         shown = account.says("status", **about)
         assert line in shown.stdout
@@ -53,7 +54,7 @@ def test_stop_reaches_a_server_whatever_the_keys(
         assert "nothing was changed" not in stopped.stdout + stopped.stderr
         assert "Nothing of them" not in stopped.stdout
         assert "CANCELLED" in said(one.until(request)[0]["result"])
-        wait_for(lambda: "RUN_PAUSED" in said(one.call("bash", command="ls")))
+        wait_until(lambda: "RUN_PAUSED" in said(one.call("bash", command="ls")))
         assert not calls(account, **about)
     assert not (account.work / "src" / "done.txt").exists()
 

@@ -11,7 +11,7 @@ from mcp_server.cli.commands import COMMANDS
 from mcp_server.cli.topics import TOPICS
 from mcp_server.model.posture import WorkMode
 from tests.cli.conftest import Type
-from tests.clients.served import command, environment
+from tests.clients.served import PATIENCE, command, environment
 from tests.config.samples import opened
 
 MODES = " ".join(mode.name for mode in opened().menus)
@@ -89,7 +89,7 @@ def test_a_real_shell_completes(place: Path, home: Path) -> None:
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     assert said.stdout.splitlines() == [MODES, "complete -o default -F _menugate menugate"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Type
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.served import served
+from tests.clients.served import PATIENCE, served
 
 CONFIG = "summary: {messages: 8, keep: 4}\n"
 LATEST = "menugate://run/latest/summary"
@@ -135,7 +135,7 @@ def test_nobody_reads_another_ones_run(workspace: Path, home: Path, tmp_path: Pa
                 **({"Mcp-Name": name} if name else {}),
             }
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-            text = httpx2.post(house.url, json=body, headers=headers, timeout=20).text
+            text = httpx2.post(house.url, json=body, headers=headers, timeout=PATIENCE).text
             return json.loads(text[text.index("{") :])
 
         ask(house.token, "tools/call", {"name": "think", "arguments": {"content": "x"}})

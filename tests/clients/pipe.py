@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.clients import warm
 from tests.clients.served import PATIENCE, command, environment
 
 META: dict[str, Any] = {
@@ -111,8 +112,8 @@ class Pipe:
 @contextmanager
 def pipe(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Generator[Pipe, None, None]:
     started = [*(run or command("serve")), "--workspace", str(workspace), *flags]
-    process = subprocess.Popen(
-        started, env=environment(home), cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    process = warm.start(
+        started, environment(home), cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
         yield Pipe(process)

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.clients import warm
+
 ROOT = Path(__file__).parents[2]
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds after which something hangs. Nothing is measured by it: a test that asks how long is marked `heavy`."""
 
 
 def state_home(home: Path) -> Path:
@@ -50,9 +53,9 @@ class Served:
 @contextmanager
 def served(workspace: Path, home: Path, *flags: str, run: Sequence[str] = ()) -> Generator[Served, None, None]:
     started = [*(run or command("serve")), "--workspace", str(workspace), "--http", "127.0.0.1:0", *flags]
-    process = subprocess.Popen(
+    process = warm.start(
         started,
-        env=environment(home),
+        environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

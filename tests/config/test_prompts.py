@@ -13,6 +13,7 @@ import pytest
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import VARIABLES, PromptFolder, Prompts, compose_prompts, list_prompt_keys
 from mcp_server.model.posture import AiMode, Posture, Stage, WorkMode
+from tests.clients.served import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = Prompts((PromptFolder("shipped", DATA / "prompts"),))
@@ -63,7 +64,7 @@ def test_the_same_bytes_in_another_process_and_locale(locale: str, seed: str) ->
         env={"PATH": os.defpath, "LC_ALL": locale, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "TZ": "Asia/Tokyo"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     assert said.stdout == hashlib.sha256(every()).hexdigest()

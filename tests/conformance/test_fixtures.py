@@ -50,7 +50,7 @@ class Friend:
             return {"roots": [{"uri": "file:///here"}]}
         return {"action": "accept", "content": {"name": "Alice", "context": "a garden"}}
 
-    async def changed(self, what: str, uri: str = "") -> None:
+    async def announce_change(self, what: str, uri: str = "") -> None:
         self.told.append(("changed", what))
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:

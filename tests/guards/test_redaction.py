@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mcp_server.guards import redaction
 from mcp_server.guards.redaction import REDACTED, Redactor, is_secret_key
 from mcp_server.guards.spill import LONGEST_WORD, cut_into_parts, cut_middle
+from tests.sizes import scale
 
 HOUSE = Path(__file__).parents[2]
 TABLE: dict[str, list[dict[str, str]]] = yaml.safe_load((HOUSE / "tests" / "tables" / "redaction.yaml").read_text())
@@ -212,19 +213,19 @@ FLOODS = [
 ]
 RATION = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (8, 8))
+resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))
 sys.path.insert(0, {house!r})
 from mcp_server.guards.redaction import Redactor
 redactor = Redactor(["exact-value-1", "aaaaaaaaab"])
 needles = " PRIVATE KEY token pass :// bearer authorization: sk- eyJ "
 for flood in {floods!r}:
-    redactor.redact(flood * (400_000 // len(flood)) + needles)
+    redactor.redact(flood * ({length} // len(flood)) + needles)
 print("done")
 """
 
 
 @pytest.mark.heavy
 def test_no_flood_costs_more_than_its_length() -> None:
-    code = RATION.format(house=str(HOUSE), floods=FLOODS)
+    code = RATION.format(house=str(HOUSE), floods=FLOODS, length=scale(400_000, 60_000), seconds=scale(8, 3))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "done\n", done.stderr

@@ -15,6 +15,7 @@ import pytest
 from tests.clients import pipe as pipes
 from tests.clients import served
 from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import PATIENCE
 from tests.wire.test_telemetry import told
 
 LETTERS = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -76,7 +77,11 @@ def lived(line: Pipe, plant: Planter, workspace: Path) -> None:
 
 def said(line: str, workspace: Path, home: Path) -> bytes:
     done = subprocess.run(
-        served.command(*line.split()), env=served.environment(home), cwd=workspace, capture_output=True, timeout=30
+        served.command(*line.split()),
+        env=served.environment(home),
+        cwd=workspace,
+        capture_output=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -123,7 +128,7 @@ def shown(number: int, workspace: Path, home: Path) -> bytes:
             env=served.environment(home),
             cwd=workspace,
             capture_output=True,
-            timeout=30,
+            timeout=PATIENCE,
         )
         found += done.stdout + done.stderr
     return found

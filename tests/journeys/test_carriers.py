@@ -1,7 +1,6 @@
 """Does everything work for a client whose calls share nothing: a new process or a new session for each of them?"""
 
 import json
-import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,11 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS
 from tests.clients.clients import MODERN
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import Raw, raw
-from tests.clients.served import PATIENCE, Served, served
+from tests.clients.served import Served, served
 from tests.clients.shipped import SWE
 from tests.clients.tokens import hire
 from tests.clients.tuned import tuned
+from tests.clients.waiting import wait_until
 
 Call = Callable[..., dict[str, Any]]
 
@@ -119,9 +119,7 @@ def test_a_handle_leads_from_every_transport_to_the_same_place(ground: Ground) -
     assert code(ways[0]("menu_read", **READ, menu=menu)) == "WRONG_MODE"
     assert ways[3]("menu_list", menu=menu)["structuredContent"]["mode"] == "data"
     assert not ways[1]("menu_exit", menu=menu)["isError"]
-    until = time.monotonic() + PATIENCE
-    while ways[3]("menu_list", menu=menu)["structuredContent"]["mode"] is not None:
-        assert time.monotonic() < until
+    wait_until(lambda: ways[3]("menu_list", menu=menu)["structuredContent"]["mode"] is None)
 
 
 @pytest.mark.parametrize("era", ["legacy", MODERN])

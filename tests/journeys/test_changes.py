@@ -15,6 +15,7 @@ from tests.clients.raw import raw
 from tests.clients.served import Served, served
 from tests.clients.shipped import READING, SWE
 from tests.clients.tuned import tuned
+from tests.clients.waiting import wait_until
 
 CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -95,6 +96,7 @@ def test_a_client_that_lists_again_is_waited_for_again_though_nobody_knows_it(wo
             assert [one.message()["id"], one.message()["id"]] == [listing, entering]
 
 
+@pytest.mark.heavy
 def test_a_client_that_does_not_is_waited_for_once(workspace: Path, home: Path) -> None:
     patience = 1.0
     with pipe(workspace, home, run=tuned(settle=patience)) as one:
@@ -207,10 +209,7 @@ def test_taking_back_a_move_that_waits_for_a_look_leaves_the_session_where_it_we
 
 
 def _appears(path: Path) -> None:
-    until = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < until, f"{path} never came"
-        time.sleep(0.01)
+    wait_until(path.exists, f"{path} never came")
 
 
 # Over HTTP.

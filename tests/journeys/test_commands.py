@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.clients.person import typed
 from tests.clients.raw import Raw, raw
 from tests.clients.served import Served, served
 from tests.clients.tokens import hire
+from tests.clients.waiting import wait_until
 
 COMMANDS = {
     *("mode", "control", "permission-profile", "model-mode", "autonomous", "steer", "status", "doctor", "repair"),
@@ -92,9 +92,7 @@ def test_they_are_listed_and_their_arguments_complete(here: Here, era: str) -> N
 def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
     with here.speaker("alice", era=era, path="/swe") as alice, here.speaker("bob", era=era, path="/swe") as bob:
         # What the one before gave back at the terminal holds here within half a second.
-        until = time.monotonic() + 60
-        while (wrote := alice.call("Write", file_path=f"{era}.txt", content="x"))["isError"]:
-            assert time.monotonic() < until, wrote
+        wait_until(lambda: not alice.call("Write", file_path=f"{era}.txt", content="x")["isError"])
         said = words(get(alice, "mode", value="plan"))
         assert "The user chose work mode plan; it is in force." in said
         assert "In force: plan | autonomous | normal | smart" in said

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Type, menugate, place
 from tests.clients.pipe import pipe
 from tests.clients.served import PATIENCE, command, environment
+from tests.clients.waiting import wait_until
 
 __all__ = ["menugate", "place"]
 Plant: TypeAlias = Callable[[Path, Path], object]
@@ -203,9 +204,7 @@ def test_a_server_that_finds_its_ledger_cut_turns_to_repair(menugate: Type, plac
     with pipe(place, home) as one:
         one.hello("mcp")
         one.call("menu_enter", mode="swe")
-        until = time.monotonic() + 10
-        while "repair | autonomous | normal" not in (said := menugate("status").out):
-            assert time.monotonic() < until, said
+        wait_until(lambda: "repair | autonomous | normal" in menugate("status").out)
     assert "health gate failed: rows" in menugate("audit tail --kind transition").out
 
 

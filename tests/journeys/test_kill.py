@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.kill import Deed, Journey, Place, journey
+from tests.sizes import scale
+
+KILLS = scale(200)
 
 
 @pytest.mark.heavy
 def test_whatever_was_answered_survives_the_kill(tmp_path: Path) -> None:
-    told = journey(tmp_path, kills=12, seed=7)
-    assert told["answered"] > 300
+    told = journey(tmp_path, kills=KILLS, seed=7)
+    assert told["answered"] > 25 * KILLS
     # The two that worked, and the spare one where it had opened the state by then.
     assert told["stop"] in (2, 3), "those that left in peace say so"
 

@@ -22,8 +22,9 @@ from tests.clients.pipe import pipe
 from tests.clients.raw import Raw, raw
 from tests.clients.served import Served, environment, served
 from tests.config.samples import mode_text, opened
+from tests.sizes import scale
 
-ROUNDS = 100
+ROUNDS = scale(100)
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
 

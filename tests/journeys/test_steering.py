@@ -15,6 +15,7 @@ from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import raw
 from tests.clients.served import PATIENCE, command, environment, served
 from tests.clients.tuned import tuned
+from tests.clients.waiting import wait_until
 
 CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -156,7 +157,4 @@ def heard(one: Pipe) -> None:
 
 
 def appears(path: Path) -> None:
-    until = time.monotonic() + PATIENCE
-    while not path.exists():
-        assert time.monotonic() < until, f"{path} never came"
-        time.sleep(0.01)
+    wait_until(path.exists, f"{path} never came")

@@ -15,6 +15,7 @@ from mcp_server.model.tools import Arguments
 from mcp_server.policy import arguments as rules
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner, normalize_arguments
 from tests.policy.world import spoken, table, tools
+from tests.sizes import scale
 from tools.git.definitions import STATUS
 
 SCHEMA: dict[str, Any] = {
@@ -247,7 +248,8 @@ JSON = st.recursive(
 KEYS = st.sampled_from(sorted(SCHEMA["properties"])) | st.text(max_size=8)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(st.dictionaries(KEYS, JSON, max_size=5))
 def test_any_arguments_fit_or_are_told_why_in_one_short_message(arguments: Arguments) -> None:
     got = unfit(arguments)

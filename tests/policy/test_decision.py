@@ -20,6 +20,7 @@ from mcp_server.policy import decision
 from mcp_server.policy.decision import LAYERS, decide, list_visible_tools
 from mcp_server.policy.rules import compile_rules
 from tests.policy.world import EFFECTS, check, example, menus, policy, table, texts, tools
+from tests.sizes import sample, scale
 from tools.catalog import READ_LINE
 
 CASES: list[tuple[str, Mapping[str, Any]]] = [
@@ -123,7 +124,8 @@ def test_no_phase_is_a_dead_end_and_each_hides_exactly_what_it_refuses() -> None
     house = policy()
     meta = {name for name, tool in tools().items() if tool.meta}
     ways = {"advance_phase", "return_to_fix_phase", "get_phase_status"}
-    for phase, profile, stage, mode, flat in product((*Phase, "other"), Profile, ACTING, menus(), (False, True)):
+    every = product((*Phase, "other"), Profile, ACTING, menus(), (False, True))
+    for phase, profile, stage, mode, flat in sample(every):
         posture, free = Posture(profile=profile), Session("s", "p", None if flat else mode.name, stage, flat=flat)
         session = replace(free, phase=phase)
         seen, seen_free = (
@@ -148,9 +150,10 @@ def test_no_phase_is_a_dead_end_and_each_hides_exactly_what_it_refuses() -> None
 
 @pytest.mark.heavy
 def test_every_state_is_decided_and_hides_exactly_what_it_refuses() -> None:
-    house = policy()
-    count = 0
-    for session, posture in states():
+    house, every = policy(), list(states())
+    # Every mode and none, every stage and an unknown one, every profile, kind of work and of answer.
+    assert len(every) == (len(list(menus())) + 1) * (len(Stage) + 1) * len(Profile) * len(WorkMode) * 2
+    for session, posture in sample(every):
         for name, tool in tools().items():
             shown = decide(tool, Call(name), session, posture, house)
             asked = decide(tool, Call(name, example(name)), session, posture, house)
@@ -160,14 +163,12 @@ def test_every_state_is_decided_and_hides_exactly_what_it_refuses() -> None:
                 assert (shown.layer, shown.code) == (asked.layer, asked.code)
                 assert shown.reason and shown.way_out
             assert tool.meta <= (asked.verdict is Verdict.ALLOW), "a dead end"
-            count += 1
-    # Every tool in every mode and in none, at every stage and an unknown one, profile, kind of work and of answer.
-    assert count == len(tools()) * (len(list(menus())) + 1) * (len(Stage) + 1) * len(Profile) * len(WorkMode) * 2
 
 
+@pytest.mark.heavy
 def test_what_a_lower_profile_may_a_higher_one_may() -> None:
     house = policy()
-    for mode, work, stage in product(menus(), WorkMode, Stage):
+    for mode, work, stage in sample(product(menus(), WorkMode, Stage)):
         seen: list[set[str]] = []
         for profile in Profile:
             posture = Posture(profile=profile, work_mode=work)
@@ -234,7 +235,8 @@ def house(written: Mapping[str, list[str]]) -> Policy | None:
     return Policy(tools(), menus(), EFFECTS, rules, budget=Budget(calls=5), unfit=check(), read_line=READ_LINE)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(CALLS, SESSIONS, POSTURES, WRITTEN, st.sampled_from(["block", "deny", "ask"]), RULES)
 def test_a_further_narrowing_rule_never_widens(
     call: Call, session: Session, posture: Posture, written: dict[str, list[str]], kind: str, rule: str
@@ -248,7 +250,8 @@ def test_a_further_narrowing_rule_never_widens(
     assert WIDTH[narrow] <= WIDTH[wide]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(CALLS, SESSIONS, POSTURES, WRITTEN, st.sampled_from(Profile), st.sampled_from(Profile))
 def test_a_lower_profile_or_ceiling_never_widens(
     call: Call, session: Session, posture: Posture, written: dict[str, list[str]], lower: Profile, ceiling: Profile
@@ -262,7 +265,8 @@ def test_a_lower_profile_or_ceiling_never_widens(
     assert WIDTH[narrow.verdict] <= WIDTH[wide.verdict]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(CALLS, SESSIONS, POSTURES, WRITTEN)
 def test_an_allow_rule_lifts_questions_only_and_an_approval_no_refusal(
     call: Call, session: Session, posture: Posture, written: dict[str, list[str]]
@@ -279,7 +283,8 @@ def test_an_allow_rule_lifts_questions_only_and_an_approval_no_refusal(
     assert approved.verdict is not Verdict.ASK
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(200), deadline=None, derandomize=True)
 @given(st.none() | NAMES, st.text(), ARGUMENTS, SESSIONS, POSTURES, WRITTEN)
 def test_any_call_gets_one_and_the_same_answer(
     name: str | None,

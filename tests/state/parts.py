@@ -134,7 +134,7 @@ async def posture_of(store: Store, who: str) -> Posture | None:
     return choice and choice.apply_to(Posture())
 
 
-async def heard(what: Callable[[], Any], within: int = 200) -> bool:
+async def heard(what: Callable[[], Any], within: int = 3000) -> bool:
     """Did that come true, within so many turns of a fiftieth of a second?"""
     for _ in range(within):
         if what():

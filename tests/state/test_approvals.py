@@ -25,6 +25,7 @@ from mcp_server.state.engine.rows import ApprovalLapsed, QuestionRow, RowKind, R
 from mcp_server.state.engine.rows import LedgerFilter as Rows
 from mcp_server.state.open import STEPS
 from mcp_server.state.store import Store
+from tests.sizes import scale
 from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent
 
 pytestmark = pytest.mark.anyio
@@ -319,7 +320,8 @@ FIELDS = st.fixed_dictionaries(
 BOUND = ("principal", "session", "run", "stage", "epoch", "tool")
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(500), deadline=None, derandomize=True)
 @given(FIELDS, FIELDS, st.sampled_from(ApprovalScope), st.booleans())
 def test_what_an_approval_covers(
     one: dict[str, Any], other: dict[str, Any], scope: ApprovalScope, carried: bool

@@ -11,6 +11,7 @@ from mcp_server.state.engine import disk
 from mcp_server.state.engine.sqlite import Database
 from mcp_server.state.writer import BUSY_COMMITS
 from tests.clients.pipe import pipe
+from tests.clients.served import PATIENCE
 from tests.state.parts import Hands, Place, intent
 
 
@@ -76,7 +77,7 @@ async def test_a_busy_server_lays_it_out(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     for _ in range(BUSY_COMMITS):
         await store.record_intent(intent())
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         while log_of(place.file).stat().st_size < disk.FULL_LENGTH:
             await store.wait_until_ready()
     with place.reader() as reader:

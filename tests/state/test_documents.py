@@ -138,6 +138,7 @@ async def test_only_so_many_are_kept(store: Store, monkeypatch: pytest.MonkeyPat
     assert isinstance(await put(store, replace(kept, mark="claimed")), Document), "and so for what is there"
 
 
+@pytest.mark.heavy
 async def test_ten_thousand_are_no_burden(store: Store) -> None:
     def fill(tx: Transaction) -> None:
         for number in range(documents.MOST_DOCUMENTS):

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -14,6 +15,7 @@ from mcp_server.model.posture import Posture, PostureChoice, Profile, WorkMode
 from mcp_server.model.sessions import Session
 from mcp_server.state.engine.rows import PostureMoved, VersionMoved
 from mcp_server.state.store import Store
+from tests.sizes import scale
 from tests.state.parts import Place, choose_all, intent
 
 who = st.sampled_from(["me", "you"])
@@ -100,5 +102,5 @@ class Journeys(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-TestJourneys = Journeys.TestCase
-TestJourneys.settings = settings(max_examples=12, stateful_step_count=20, deadline=None, derandomize=True)
+TestJourneys = pytest.mark.heavy(Journeys.TestCase)
+TestJourneys.settings = settings(max_examples=scale(100), stateful_step_count=20, deadline=None, derandomize=True)

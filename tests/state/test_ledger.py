@@ -14,6 +14,7 @@ from mcp_server.model.sessions import Session
 from mcp_server.state.engine.chain import GENESIS, LONGEST_BODY, compute_row_hash, format_canonical_json
 from mcp_server.state.engine.rows import LedgerFilter, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.store import Store
+from tests.clients.served import PATIENCE
 from tests.state.parts import ALLOWED, SESSION, Hands, Place, choose_all, heard, intended, intent, outcome, refused
 
 pytestmark = pytest.mark.anyio
@@ -240,4 +241,4 @@ async def main():
     assert "cryptography" in sys.modules
 asyncio.run(main())
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=PATIENCE)

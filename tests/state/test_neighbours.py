@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import scale
 from tests.state.kill import acknowledged, kills
 from tests.state.neighbours import MODES
 from tests.state.parts import Place
 
-TURNS = 1000
+TURNS, KILLS = scale(4000), scale(200)
 
 
 @pytest.mark.heavy
@@ -47,10 +48,10 @@ def test_two_processes_lose_no_update(place: Place) -> None:
 
 
 @pytest.mark.heavy
-def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
-    seen = kills(tmp_path, 20, seed=1)
-    assert seen["kills"] == 20
-    assert seen["rows"] > seen["acknowledged"] > 1000
+def test_kills_lose_nothing(tmp_path: Path) -> None:
+    seen = kills(tmp_path, KILLS, seed=1)
+    assert seen["kills"] == KILLS
+    assert seen["rows"] > seen["acknowledged"] > 50 * KILLS
 
 
 def test_a_tail_cut_right_after_a_kill_is_found(place: Place) -> None:

@@ -45,6 +45,7 @@ async def test_of_two_choices_made_at_once_one_wins(place: Place, hands: Hands) 
     assert losers[0].current == PostureChoice.build_from_posture(winners[0])
 
 
+@pytest.mark.heavy
 async def test_a_choice_made_in_another_process_is_told_and_holds(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     told: list[int] = []

@@ -54,6 +54,7 @@ def transitions(place: Place) -> list[Row]:
         return [row for row in state.read_rows() if row.kind == "transition"]
 
 
+@pytest.mark.heavy
 async def test_after_the_current_tool_is_when_the_calls_that_ran_are_over(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     running = [await intended(store, intent()) for _ in range(2)]
@@ -187,6 +188,7 @@ async def test_two_processes_see_the_moment_and_one_of_them_acts(place: Place, h
     assert (await deeds_of(one)) == (await deeds_of(other))
 
 
+@pytest.mark.heavy
 async def test_a_change_made_in_another_process_is_told_at_its_moment(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     await ask(other, ChangeScope.NEXT_MILESTONE)

@@ -121,6 +121,7 @@ async def test_use_is_written_down_every_five_minutes_at_most(place: Place, stor
         assert (kept.used - kept.created) // MINUTE == 10
 
 
+@pytest.mark.heavy
 async def test_what_another_process_did_is_seen_and_told(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     told: list[int] = []

@@ -12,6 +12,7 @@ import pytest
 
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.summaries import LONGEST_LINE, MOST_LINES, Note, build_summary
+from tests.clients.served import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 RUN = "p-1"
@@ -141,7 +142,7 @@ def test_the_same_bytes_in_another_process_locale_and_time_zone(locale: str, see
         env=environment | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     assert said.stdout == hashlib.sha256(lived().encode()).hexdigest()

@@ -3,11 +3,13 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from tests.clients.pipe import META, Pipe
+from tests.sizes import scale
 from tests.wire.test_jsonrpc import INSIDES
 
 METHODS = (
@@ -51,7 +53,14 @@ lines = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.heavy
+@settings(
+    max_examples=scale(400),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(lines=lines)
 def test_every_request_gets_one_answer(line: Pipe, lines: list[bytes | tuple[str, dict[str, Any]]]) -> None:
     asked: list[str] = []

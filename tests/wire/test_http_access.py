@@ -13,8 +13,9 @@ import pytest
 
 from tests.clients.clients import ERAS
 from tests.clients.line import ACCEPT, Line, Speaker, request
-from tests.clients.served import PATIENCE, Served, served
+from tests.clients.served import Served, served
 from tests.clients.tight import TIGHT
+from tests.clients.waiting import wait_until
 from tests.wire.conftest import GUEST, Ground
 
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
@@ -313,10 +314,7 @@ def test_an_answer_that_nobody_reads(tight: Served) -> None:
         with suppress(ConnectionError):
             # More than the system keeps for the two of them.
             line.send(one * 2000)
-        until = time.monotonic() + PATIENCE
-        while len(list(opened.iterdir())) > before and time.monotonic() < until:
-            time.sleep(0.02)
-        assert len(list(opened.iterdir())) <= before
+        wait_until(lambda: len(list(opened.iterdir())) <= before)
     assert speaker.ask("server/discover").status == 200
 
 
@@ -335,7 +333,7 @@ def test_too_many_requests_at_once(tight: Served) -> None:
             health.send(request("GET", "/healthz", [("host", tight.url.split("/")[2])]))
             assert health.answer().status == 200
         stack.enter_context(stream(speaker))
-    assert eventually(speaker, 200)
+    wait_until(lambda: speaker.ask("ping").status == 200, "the server never noticed who left")
 
 
 def test_too_many_streams(tight: Served) -> None:
@@ -375,15 +373,6 @@ def test_too_many_sessions(tmp_path: Path) -> None:
         assert Speaker(one).hello().ask("ping").status == 200, "there is room again"
 
 
-def eventually(speaker: Speaker, status: int) -> bool:
-    """The server has taken notice of who left."""
-    for _ in range(100):
-        if speaker.ask("ping").status == status:
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def test_six_hundred_at_once(ground: Ground, house: Served) -> None:
     """At the limits that are served: those beyond are told to come again, and the rest is answered."""
     speaker = Speaker(house).hello()
@@ -402,4 +391,4 @@ def test_six_hundred_at_once(ground: Ground, house: Served) -> None:
         answers = [line.answer().status for line in lines]
     assert answers.count(200) == 512
     assert answers.count(503) == 88
-    assert eventually(speaker, 200)
+    wait_until(lambda: speaker.ask("ping").status == 200, "the server never noticed who left")

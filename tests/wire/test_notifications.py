@@ -12,6 +12,7 @@ from mcp_server.model.menus import Listing
 from mcp_server.wire import notifications
 from mcp_server.wire.notifications import ClientList
 from tests.clients import within
+from tests.clients.served import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Tell = Callable[[str, str], Awaitable[None]]
@@ -32,7 +33,7 @@ async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(wo
         watch = watching(house, "quick", tell)
         before = watch.live.session
         watch.live.session = replace(before, mode="swe")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             await house.notices.announce_move(watch.live, before, watch, None)
         assert watch.relists is True
         assert watch.awaited == set()
@@ -58,11 +59,11 @@ async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
         ]
         for watch in watches:
             watch.live.session = replace(watch.live.session, mode="swe")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             await house.notices.announce_outside_changes([watch.live for watch in watches], ())
         assert heard == ["tools"]
         # What was told once is not told again.
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             await house.notices.announce_outside_changes([], {"me"})
         assert heard == ["tools"]
 

@@ -26,6 +26,7 @@ from mcp_server.wire.translate import build_tool_entry, prepare_tool
 from tests.clients import within
 from tests.clients.clients import MODERN, held, over_sse
 from tests.clients.raw import Raw as Http
+from tests.clients.served import PATIENCE
 
 pytestmark = pytest.mark.anyio
 PNG = bytes.fromhex("89504e470d0a1a0a")
@@ -211,7 +212,7 @@ class Probe:
         return await call_next(ctx)
 
     async def over(self, number: int) -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             while number not in self.ended:
                 await anyio.sleep(0.01)
 

@@ -19,10 +19,10 @@ import pytest
 from mcp_server.state.reader import Reader
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.served import command, environment, served
+from tests.clients.served import PATIENCE, command, environment, served
+from tests.clients.waiting import becomes_true
 from tests.wire.test_jsonrpc import INSIDES
 
-WAIT = 10.0
 CHANGED = "notifications/tools/list_changed"
 
 
@@ -45,12 +45,7 @@ def think(line: Pipe) -> str | None:
 
 
 def heals(line: Pipe) -> bool:
-    until = time.monotonic() + WAIT
-    while think(line) is not None:
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.05)
-    return True
+    return becomes_true(lambda: think(line) is None)
 
 
 def said(line: Pipe) -> str:
@@ -79,7 +74,7 @@ def prepared(workspace: Path, home: Path) -> None:
         assert line.call("menu_enter", mode="data")["isError"] is False
         assert line.process.stdin is not None
         line.process.stdin.close()
-        line.process.wait(WAIT)
+        line.process.wait(PATIENCE)
 
 
 def refused_to_start(workspace: Path, home: Path, *flags: str, run: list[str] | None = None) -> str:
@@ -91,7 +86,7 @@ def refused_to_start(workspace: Path, home: Path, *flags: str, run: list[str] | 
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=WAIT,
+        timeout=PATIENCE,
     )
     assert done.returncode != 0, done
     assert "Traceback" not in done.stderr, done.stderr
@@ -351,6 +346,7 @@ def test_a_state_folder_that_becomes_a_link(workspace: Path, home: Path, tmp_pat
 # Another process.
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", ["over HTTP", "over stdio"])
 def test_a_move_by_handle_in_another_process_is_heard_of(workspace: Path, home: Path, how: str) -> None:
     with pipe(workspace, home) as one, served(workspace, home) as here, pipe(workspace, home) as other:

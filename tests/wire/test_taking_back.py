@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ import pytest
 from tests.clients.clients import ERAS
 from tests.clients.line import Line, Speaker, request
 from tests.clients.pipe import META, Pipe, pipe
-from tests.clients.served import Served, environment, served
+from tests.clients.served import PATIENCE, Served, environment, served
+from tests.clients.waiting import wait_until
 from tests.wire.faulty import MODE
 
 RUN = [sys.executable, "-m", "tests.wire.faulty"]
-PATIENCE = 10.0
 
 
 def rows(workspace: Path) -> list[dict[str, Any]]:
@@ -36,19 +36,10 @@ def outcomes(workspace: Path, tool: str) -> list[str]:
     return [row["ending"] for row in rows(workspace) if row["kind"] == "outcome" and row["tool"] == tool]
 
 
-def eventually(what: Callable[[], bool]) -> bool:
-    until = time.monotonic() + PATIENCE
-    while not what():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 def settled(workspace: Path, mark: Path, tool: str = "wait_for_ever") -> None:
     """The tool was stopped, and that stands in the ledger once."""
-    assert eventually(mark.with_suffix(".stopped").exists)
-    assert eventually(lambda: outcomes(workspace, tool) != [])
+    wait_until(mark.with_suffix(".stopped").exists)
+    wait_until(lambda: outcomes(workspace, tool) != [])
     intents = [row for row in rows(workspace) if row["kind"] == "intent" and row["tool"] == tool]
     assert len(intents) == 1
     assert outcomes(workspace, tool) == ["cancelled"]
@@ -64,7 +55,7 @@ def waiting(mark: Path) -> dict[str, Any]:
 
 
 def begun(mark: Path) -> None:
-    assert eventually(mark.with_suffix(".begun").exists)
+    wait_until(mark.with_suffix(".begun").exists)
 
 
 def cancel(line: Pipe, request_id: int | str) -> None:
@@ -137,6 +128,7 @@ def test_a_session_that_is_ended_takes_its_calls_back(workspace: Path, home: Pat
             settled(workspace, mark)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("era", ERAS)
 def test_the_end_of_stdin_takes_everything_back(workspace: Path, home: Path, mark: Path, era: str) -> None:
     with pipe(workspace, home, "--mode", MODE, run=RUN) as line:
@@ -174,8 +166,8 @@ server.wait()
     client.wait()
     client.stdout.close()
     settled(workspace, mark)
-    assert eventually(lambda: rows(workspace)[-1]["kind"] == "stop")
-    assert eventually(lambda: gone(server))
+    wait_until(lambda: rows(workspace)[-1]["kind"] == "stop")
+    wait_until(lambda: gone(server))
 
 
 def gone(process: int) -> bool:
@@ -309,6 +301,7 @@ def test_a_signal_ends_a_server_over_http(workspace: Path, home: Path, mark: Pat
     assert mark.with_name("mark1.stopped").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("era", ERAS)
 def test_a_signal_ends_a_server_over_stdio(workspace: Path, home: Path, mark: Path, era: str, signum: int) -> None:
@@ -335,6 +328,7 @@ def test_a_second_signal_does_not_cut_the_end_short(workspace: Path, home: Path,
     assert rows(workspace)[-1]["kind"] == "stop"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_person_at_a_terminal_ends_it(workspace: Path, home: Path, signum: int) -> None:
     """A terminal is no pipe: what reads from it waits in a thread that nobody can wake."""

@@ -13,6 +13,7 @@ from mcp_server.settings import read_settings
 from tests.clients import pipe as pipes
 from tests.clients import served
 from tests.clients.pipe import Pipe, pipe
+from tests.clients.served import PATIENCE
 from tests.wire.collector import Collector, attributes, collecting
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -125,7 +126,7 @@ def test_a_trace_from_elsewhere_is_linked_and_no_more(
                 "Mcp-Name": "menu_list",
             }
             asked = body | {"params": {"name": "menu_list", "arguments": {}, "_meta": meta}}
-            assert httpx2.post(house.url, json=asked, headers=headers, timeout=20).status_code == 200
+            assert httpx2.post(house.url, json=asked, headers=headers, timeout=PATIENCE).status_code == 200
         (span,) = [span for span in collector.spans() if span.name == "tools/call menu_list"]
     assert span.trace_id.hex() != TRACE and span.parent_span_id == b""
     assert [link.trace_id.hex() for link in span.links] == [TRACE]
@@ -161,7 +162,7 @@ def test_off_nothing_of_it_is_loaded(workspace: Path, home: Path) -> None:
     )
     run = [sys.executable, "-c", code]
     done = subprocess.run(
-        run, env=served.environment(home), cwd=served.ROOT, capture_output=True, text=True, timeout=30
+        run, env=served.environment(home), cwd=served.ROOT, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcp_server.model.query import Query, find_words
 from mcp_server.model.results import Code, Refusal
 from tests.guards.index.ground import Ground, by_git, pieces, scanned
+from tests.sizes import scale
 
 WORDS = [
     "über_maß",
@@ -38,7 +39,8 @@ QUERIES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.heavy
+@settings(max_examples=scale(100), deadline=None)
 @given(st.dictionaries(NAMES, TEXTS, max_size=6), IGNORES, QUERIES)
 def test_a_search_agrees_with_reading_everything(files: dict[str, str], ignore: str, query: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:

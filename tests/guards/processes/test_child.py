@@ -14,6 +14,7 @@ from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.tools import Demand, Effect
+from tests.clients.waiting import async_becomes_true
 from tests.guards.processes.ground import opened, sh
 
 pytestmark = pytest.mark.anyio
@@ -40,19 +41,13 @@ def number() -> str:
     return f"{5000 + os.getpid() % 1000}.{time.monotonic_ns() % 10**9}"
 
 
-async def gone(mark: str, seconds: float = 2.0) -> bool:
-    with anyio.move_on_after(seconds):
-        while asleep(mark):
-            await anyio.sleep(0.01)
-    return not asleep(mark)
+async def gone(mark: str) -> bool:
+    return await async_becomes_true(lambda: not asleep(mark))
 
 
 async def there(mark: str) -> bool:
     """All three of them; what was started is not at once what it becomes."""
-    with anyio.move_on_after(10):
-        while len(asleep(mark)) < 3:
-            await anyio.sleep(0.01)
-    return len(asleep(mark)) == 3
+    return await async_becomes_true(lambda: len(asleep(mark)) == 3)
 
 
 @pytest.mark.parametrize("profile", EVERYWHERE)

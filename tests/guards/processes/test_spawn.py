@@ -17,6 +17,7 @@ from mcp_server.guards.sandbox.launch import Sandbox
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.tools import Demand, Effect
+from tests.clients.served import PATIENCE
 from tests.guards.processes.ground import opened, sandbox, sh
 from tests.guards.processes.test_child import HERE
 
@@ -26,7 +27,7 @@ CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
 
 async def waiting(made: CommandHost) -> StandbyProcess:
     """The one that is started a moment after each command."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         while (found := made.nursery.standby.ready) is None:
             await anyio.sleep(0.01)
     return found
@@ -86,7 +87,7 @@ async def test_it_ends_with_a_server_that_is_killed() -> None:
         # Held from before, so that no other process of this number is meant.
         held = os.pidfd_open(pid)
         server.kill()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             await anyio.wait_readable(held)
         os.close(held)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.files import Search, SearchResult
 from tests.guards.search.ground import PRIVATE, finder
+from tests.sizes import scale
 
 Tree: TypeAlias = list[tuple[list[str], str, list[str], bool]]
 Rules: TypeAlias = list[tuple[list[str], list[str]]]
@@ -69,7 +70,7 @@ def both(ripgrep_works: bool, tmp_path: Path) -> Path:
     return tmp_path / "ws"
 
 
-MODEST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MODEST = settings(max_examples=scale(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.heavy

@@ -18,6 +18,7 @@ from mcp_server.guards.search.globs import BadGlob, Globs, compile_glob, expand_
 from mcp_server.guards.search.walk import IgnoreRules
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Refusal
+from tests.sizes import scale
 
 HOUSE = Path(__file__).parents[3]
 TABLE: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "globs.yaml").read_text())
@@ -111,7 +112,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PLAIN = {"PATH": os.defpath, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None)
 @given(lines=RULES, places=st.lists(PLACES, min_size=8, max_size=12))
 def test_gitignore_is_read_as_git_reads_it(repository: Path, lines: list[str], places: list[list[str]]) -> None:
     (repository / ".gitignore").write_text("\n".join(lines) + "\n")

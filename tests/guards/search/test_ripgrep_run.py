@@ -12,6 +12,7 @@ from mcp_server.guards.sandbox.landlock import build_launcher_arguments, write_p
 from mcp_server.guards.search import ripgrep_run
 from mcp_server.guards.search.matches import EngineUnavailable, SearchDeadline
 from mcp_server.guards.search.ripgrep_run import SYSTEM, RipgrepAccess, build_ripgrep_plan, run_ripgrep
+from tests.clients.served import PATIENCE
 
 # What a prisoner tries; each line ends in OPEN or SHUT.
 TRY = """
@@ -57,7 +58,7 @@ def prisoner(room: Path, paths: list[str], tries: list[str]) -> dict[str, str]:
     words = [*build_launcher_arguments(landlock.CONFINE, file), *code]
     try:
         done = subprocess.run(
-            words, pass_fds=(file, start, lent), capture_output=True, text=True, timeout=30, cwd="/", env={}
+            words, pass_fds=(file, start, lent), capture_output=True, text=True, timeout=PATIENCE, cwd="/", env={}
         )
     finally:
         for one in (file, start, lent):

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from tests.clients.served import PATIENCE
 from tests.tools.git.ground import CLEAN, git
 
 TABLE: list[dict[str, Any]] = yaml.safe_load(
@@ -136,7 +137,9 @@ class Den:
         env |= {} if row["fires"] == ["commit"] else {"GIT_EDITOR": "true"}
         out, theirs = os.openpty() if row.get("tty") else (None, subprocess.DEVNULL)
         told = row.get("told", "").encode()
-        subprocess.run(words, cwd=folder, env=env, input=told, stdout=theirs, stderr=theirs, timeout=30, check=False)
+        subprocess.run(
+            words, cwd=folder, env=env, input=told, stdout=theirs, stderr=theirs, timeout=PATIENCE, check=False
+        )
         if out is not None:
             os.close(out)
             os.close(theirs)

@@ -1,7 +1,4 @@
-"""Do the tools say what git says, and do what git does? On repositories that grew by chance.
-
-A few by default; `GIT_REPOSITORIES=200 pytest tests/tools/git/test_agreement.py` grows as many as are wanted.
-"""
+"""Do the tools say what git says, and do what git does? On repositories that grew by chance."""
 
 import os
 import shutil
@@ -16,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done, Problem
 from mcp_server.model.text import to_one_line
+from tests.sizes import scale
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import Bench, git
 from tests.tools.git.growing import Step, grow, steps
 from tools.git import escape, porcelain
 
-MANY = int(os.environ.get("GIT_REPOSITORIES", "0"))
 AT_RANDOM = settings(
-    max_examples=MANY or 12,
+    max_examples=scale(100),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -12,6 +12,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done
 from mcp_server.model.text import UNSEEN
+from tests.sizes import scale
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import TOOLS, Bench, git
 from tests.tools.git.poison import template
@@ -304,7 +305,7 @@ def test_a_diff_of_a_hundred_megabytes_stays_small(tmp_path: Path, opened: Opene
     line = b"x" * 99 + b"\n"
     (root / "a.txt").write_bytes(line * 10)
     git(root, "commit", "-q", "-a", "-m", "small")
-    (root / "a.txt").write_bytes(line * 1_050_000)
+    (root / "a.txt").write_bytes(line * scale(1_050_000))
     bench = opened(root)
     bench.done("git_status")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -312,7 +313,7 @@ def test_a_diff_of_a_hundred_megabytes_stays_small(tmp_path: Path, opened: Opene
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert told.data is not None
     assert told.data["truncated"]
-    assert told.data["files"][0]["added"] == 1_049_990
+    assert told.data["files"][0]["added"] == scale(1_050_000) - 10
     assert len(told.text) < patch.PAGE + 2_000
     assert grown * 1024 < 4 * (8 << 20)
 

@@ -17,6 +17,7 @@ import pytest
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Done, Problem
+from tests.clients.served import PATIENCE
 from tests.tools.lsp.ground import Bench, bench, patient, server
 from tools.lsp import lsp
 from tools.lsp.queries import COMMANDS
@@ -485,7 +486,7 @@ async def test_the_program_is_shut_in(started: Started, tmp_path: Path, profile:
         assert not (one.root / "canary").exists()
         assert not (tmp_path / "canary").exists()
         (child,) = one.shop.nursery.children
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             # Its errors come on a pipe of their own, which is read beside its answers.
             while not child.last_words:
                 await anyio.lowlevel.checkpoint()

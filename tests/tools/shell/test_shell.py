@@ -4,11 +4,13 @@ import os
 import re
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.clients.pipe import Pipe, pipe
+from tests.clients.waiting import wait_until
 from tests.tools.shell.house import served, text
 
 
@@ -115,6 +117,7 @@ def test_waiting_ends_when_it_should(at: Pipe) -> None:
     assert "time over" not in text(at.call("wait", seconds=20, shell_id=name, until="never"))
 
 
+@pytest.mark.heavy
 def test_a_pattern_that_never_ends_is_stopped_and_others_go_on(at: Pipe) -> None:
     command = "printf 'a%.0s' {1..5000}; echo b; sleep 50"
     name = at.call("bash", command=command, run_in_background=True)["structuredContent"]["bash_id"]
@@ -146,38 +149,31 @@ def test_a_shell_is_found_by_its_own_session_alone(folders: tuple[Path, Path], a
 
 
 def test_a_call_taken_back_takes_its_command_along(at: Pipe, folders: tuple[Path, Path]) -> None:
-    slow = at.send("tools/call", {"name": "bash", "arguments": {"command": "touch deep/begun; sleep 51.25"}})
-    until = time.monotonic() + 10
-    while not (folders[0] / "deep" / "begun").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    slow = at.send("tools/call", {"name": "bash", "arguments": {"command": "touch deep/begun; sleep 511.25"}})
+    wait_until((folders[0] / "deep" / "begun").exists)
     import json
 
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": slow}}
     at.raw(json.dumps(note).encode() + b"\n")
-    assert "51.25" not in "".join(sleeping(until=time.monotonic() + 2))
+    wait_until(lambda: not sleeping("511.25"))
 
 
 def test_everything_ends_with_the_client(folders: tuple[Path, Path]) -> None:
     with served(*folders, "--profile", "trusted") as client:
-        client.call("bash", command="setsid sleep 52.25 & sleep 52.25", run_in_background=True)
+        client.call("bash", command="setsid sleep 522.25 & sleep 522.25", run_in_background=True)
         assert client.bye() == 0
-    assert "52.25" not in "".join(sleeping(until=time.monotonic() + 2))
+    wait_until(lambda: not sleeping("522.25"))
 
 
-def sleeping(until: float) -> list[str]:
-    """Command lines of `sleep`, once there are none of ours or the time is over."""
-    while True:
-        found: list[str] = []
-        for folder in Path("/proc").iterdir():
-            if folder.name.isdigit():
-                try:
-                    line = (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
-                except OSError:
-                    continue
-                found += [line] if line.startswith("sleep 5") else []
-        if not found or time.monotonic() > until:
-            return found
-        time.sleep(0.01)
+def sleeping(seconds: str) -> list[str]:
+    """The processes that sleep for so long; longer than any patience, so that none ends of its own accord."""
+    found: list[str] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                line = (folder / "cmdline").read_text(errors="replace").replace("\0", " ").strip()
+                found += [folder.name] if line == f"sleep {seconds}" else []
+    return found
 
 
 def test_progress_is_told_while_a_command_runs(at: Pipe) -> None:
