@@ -10,6 +10,7 @@ ROOMS = ("model", "policy", "config", "state", "guards", "calls", "views", "wire
 ABOUT: Mapping[str, str] = {
     "approvals": "your permission for one call",
     "badge": "the posture at a glance",
+    "commands": "programs that a tool starts",
     "context": "what a tool is given",
     "documents": "what a tool pack stores",
     "files": "reading and writing the workspace",
@@ -46,7 +47,7 @@ ABOUT: Mapping[str, str] = {
     "todos": "work that is verified, not claimed",
     "trust": "folders whose own settings count",
 }
-NOT_SUBJECTS = frozenset({"globs", "http", "output", "query", "reader", "verify"})
+NOT_SUBJECTS = frozenset({"globs", "http", "output", "query", "reader", "text", "verify"})
 """Names in several rooms that are about different things there."""
 UNRELATED = frozenset({"file_types", "planted_files"})
 """Names that only sound like one of the subjects."""

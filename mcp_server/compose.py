@@ -23,7 +23,7 @@ from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import StopCommand
 from mcp_server.calls.stops import RunningCalls
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import BuildError, Configuration, load_configuration
+from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.prompts import PromptError
 from mcp_server.model.tool_packs import Pack
 from mcp_server.person import (
@@ -34,7 +34,7 @@ from mcp_server.person import (
     make_id_generator,
 )
 from mcp_server.reload import ConfigurationReload
-from mcp_server.settings import OPERATORS_FILE, Settings, read_variable
+from mcp_server.settings import OPERATORS_FILE, BuildError, Settings, read_variable
 from mcp_server.state import ledger
 from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.keys import load_or_create_secret

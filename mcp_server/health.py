@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from mcp_server.calls.posture import PostureChanges
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import BuildError, Configuration, load_configuration
+from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.gate import try_sandbox
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
@@ -29,7 +29,7 @@ from mcp_server.person import build_health_response, recover_state
 from mcp_server.policy.health import Grade, HealthFinding, format_verdict, list_faults
 from mcp_server.policy.phrases import find_narrowed_posture
 from mcp_server.reload import find_server_differences
-from mcp_server.settings import Settings
+from mcp_server.settings import BuildError, Settings
 from mcp_server.state.engine.disk import FULL, is_disk_full
 from mcp_server.state.keys import describe_unfit_keys
 from mcp_server.state.location import EXCHANGED, OF_ANOTHER

@@ -28,6 +28,10 @@ SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIV
 Axis = TypeVar("Axis", Listing, Profile)
 
 
+class BuildError(Exception):
+    """The server cannot be built; the message names every fault. It is here so that every command can catch it."""
+
+
 class SettingsError(Exception):
     """A setting cannot be used; the message says which one, and what to do."""
 
@@ -307,7 +311,10 @@ def is_loopback(host: str) -> bool:
 
 
 def _find_workspace(given: str | None) -> Path:
-    path = Path(given or ".").resolve()
+    try:
+        path = Path(given or ".").resolve()
+    except FileNotFoundError:
+        raise SettingsError("the current folder no longer exists; change to another one.") from None
     if not path.is_dir():
         raise SettingsError(f"the workspace {path} is not a folder; name one with --workspace.")
     return path

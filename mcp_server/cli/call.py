@@ -59,9 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.cli.log import log_to_file
-    from mcp_server.config.load import BuildError
     from mcp_server.model.results import Problem, Refusal
     from mcp_server.person import refuse_inside_server
+    from mcp_server.settings import BuildError
 
     try:
         refuse_inside_server(settings)

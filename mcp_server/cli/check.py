@@ -55,8 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
 def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
     """The configuration, or everything wrong with it, including what only a host would notice."""
     from mcp_server.config.faults import ConfigFault, ConfigFaults
-    from mcp_server.config.load import BuildError, load_configuration
+    from mcp_server.config.load import load_configuration
     from mcp_server.config.prompt_checks import find_prompt_faults
+    from mcp_server.settings import BuildError
 
     try:
         found = load_configuration(settings, arguments.packs)

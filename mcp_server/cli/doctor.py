@@ -102,9 +102,10 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
     """Do what the operator wants done about faults. If nothing can be read or written, the findings say so already."""
     import asyncio
 
-    from mcp_server.config.load import BuildError, Configuration, load_configuration
+    from mcp_server.config.load import Configuration, load_configuration
     from mcp_server.model.results import Refusal
     from mcp_server.person import build_health_response, open_posture_changes
+    from mcp_server.settings import BuildError
 
     try:
         found = load_configuration(settings, arguments.packs)

@@ -10,12 +10,16 @@ from mcp_server.cli.output import CliError, complain
 from mcp_server.cli.parser import build_parser
 from mcp_server.cli.usage import complain_about_usage
 from mcp_server.model.tool_packs import Pack
+from mcp_server.settings import BuildError
 from mcp_server.views.text import ViewError
 
 __all__ = ["main"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of writing to stdout; unlike others, they name no file."""
+
+SYMLINK_LOOP = "Symlink loop from "
+"""How `Path.resolve` begins to say so before Python 3.13, which raises an OSError with the file's name."""
 
 
 def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
@@ -41,6 +45,14 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
         else:
             complain(str(trouble))
         return code
+    except BuildError as wrong:
+        complain(str(wrong))
+        return 1
+    except RuntimeError as wrong:
+        if not str(wrong).startswith(SYMLINK_LOOP):
+            raise
+        complain(f"{str(wrong).removeprefix(SYMLINK_LOOP)} is a link that leads back to itself; remove it.")
+        return 1
     except BrokenPipeError:
         # `menugate audit tail | head` closes its end early, which is no error.
         silence_output()

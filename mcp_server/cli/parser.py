@@ -205,7 +205,8 @@ def load_valid_configuration(
     """The configuration in force, or its faults as `menugate check` shows them. `unheard` leaves out the workspace's
     own file, and `texts` replace files on disk with what they held before."""
     from mcp_server.config.faults import ConfigFaults
-    from mcp_server.config.load import BuildError, load_configuration
+    from mcp_server.config.load import load_configuration
+    from mcp_server.settings import BuildError
 
     try:
         found = load_configuration(settings, arguments.packs, unheard=unheard, texts=texts)

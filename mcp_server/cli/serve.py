@@ -44,10 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.cli.log import log_in_background
-    from mcp_server.config.load import BuildError
     from mcp_server.model.results import Refusal
     from mcp_server.person import refuse_inside_server
-    from mcp_server.settings import Settings, SettingsError, read_settings
+    from mcp_server.settings import BuildError, Settings, SettingsError, read_settings
 
     async def serve(settings: Settings) -> None:
         from mcp_server.compose import build_app

@@ -82,9 +82,9 @@ def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]")
     import asyncio
 
     from mcp_server.compose import prepare_folders
-    from mcp_server.config.load import BuildError
     from mcp_server.model.results import Code, Refusal
     from mcp_server.person import open_store_for_person
+    from mcp_server.settings import BuildError
     from mcp_server.state.account import HOMELESS
 
     async def use_store() -> T:

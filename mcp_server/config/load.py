@@ -23,7 +23,7 @@ from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
 from mcp_server.policy.rules import compile_rules
-from mcp_server.settings import Settings
+from mcp_server.settings import BuildError, Settings
 from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG, READ_LINE
 
@@ -75,10 +75,6 @@ DATA = Path(mcp_server.__file__).parents[1]
 """Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
 PACKS = "menugate.tools"
 """The entry point group of other people's packs; docs/packs.md promises it."""
-
-
-class BuildError(Exception):
-    """The house cannot be built; the message names every fault."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """Is every fault on disk shown at once, with its place, whichever command comes upon it?"""
 
 import json
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from mcp_server.model.results import Done, Ending
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import ACTING, Effect, Hints, Tool
 from tests.cli.conftest import Type
+from tests.clients.served import command, environment
 from tests.config.samples import opened
 
 SHIPPED = len(list(opened().menus))
@@ -175,3 +178,32 @@ def test_a_tool_that_raises_shows_its_error_and_where_the_log_is(place: Path, me
     assert "Traceback" not in said.err
     assert "RuntimeError: the pot is cracked" in said.err and str(log) in said.err
     assert "Traceback" in log.read_text() and log.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_is_gone_is_said(place: Path) -> None:
+    gone = place / "gone"
+    gone.mkdir()
+    ran = run_in(gone, "rmdir ../gone && {} status")
+    assert ran.returncode == 1
+    assert ran.stderr == "menugate: the current folder no longer exists; change to another one.\n"
+
+
+def test_a_link_that_leads_to_itself_is_said(place: Path) -> None:
+    (place / "loop").symlink_to("loop")
+    ran = run_in(place, "{} status --workspace loop")
+    assert ran.returncode == 1
+    assert ran.stderr == f"menugate: '{place / 'loop'}' is a link that leads back to itself; remove it.\n"
+
+
+@pytest.mark.parametrize("words", ["memory add x", "index find x", "index build"])
+def test_a_workspace_where_nothing_can_be_kept_is_said(place: Path, words: str) -> None:
+    (place / ".menugate").symlink_to("elsewhere")
+    ran = run_in(place, f"{{}} {words}")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"menugate: {place / '.menugate'} is a link, "), ran.stderr
+
+
+def run_in(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, whose folder may go."""
+    words, home = ["sh", "-c", line.format(shlex.join(command()))], folder.parents[1] / "home"
+    return subprocess.run(words, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)

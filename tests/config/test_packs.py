@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.config.load import BuildError, load_installed_packs
+from mcp_server.config.load import load_installed_packs
+from mcp_server.settings import BuildError
 
 
 def install(folder: Path, value: str, source: str) -> None:
