@@ -1,5 +1,6 @@
 """How does a command run and end? Its exit code, and what is said about an error."""
 
+import argparse
 import errno
 import io
 import os
@@ -34,6 +35,11 @@ def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
         return 2
     arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
+    return run_command(arguments)
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Its exit code. What a person can mend is said in a sentence; whatever else is raised is a fault of ours."""
     try:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()

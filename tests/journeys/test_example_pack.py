@@ -97,7 +97,7 @@ def test_its_tools_are_listed_called_refused_and_recorded(
         ("intent", "csv_columns", None),
         ("refusal", "csv_append", "PROFILE_TOO_LOW"),
     ]
-    assert "The record is whole" in installed.type("audit verify", workspace, home)
+    assert "The record is intact" in installed.type("audit verify", workspace, home)
 
 
 def test_what_its_page_shows_happens(installed: Installed, sales: Path, workspace: Path, home: Path) -> None:
