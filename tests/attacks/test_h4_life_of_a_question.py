@@ -261,7 +261,7 @@ def test_what_opens_nothing_any_more_is_not_offered(
         late = menugate("approve", id)
         why = {"complete": "was completed", "stop": "was stopped"}.get(what, "the posture was changed")
         assert late.code == 1
-        assert "opens nothing any more" in late.err
+        assert "no longer counts" in late.err
         assert why in late.err
         assert "asks anew" in late.err
         assert menugate("deny", id).code == 1

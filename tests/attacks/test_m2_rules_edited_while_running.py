@@ -275,7 +275,7 @@ def test_explain_doctor_and_rules_judge_by_the_file_that_the_server_was_given(
         assert str(named) in answer.err
         assert f"{named}:4" in typed(workspace, home, "rules", "list").out
         assert status(workspace, home)["config"] == str(named)
-        assert "1 rules" in typed(workspace, home, "doctor").out
+        assert "1 rule\n" in typed(workspace, home, "doctor").out
         # Another one that was given nothing: now it has to be said which is meant.
         with pipe(workspace, home) as other:
             other.hello("mcp")
@@ -299,7 +299,7 @@ def test_a_server_that_was_killed_is_not_judged_by(workspace: Path, home: Path, 
         one.process.kill()
         one.process.wait()
         assert status(workspace, home)["servers"] == []
-        assert typed(workspace, home, "rules", "list").out.startswith("There are no rules")
+        assert typed(workspace, home, "rules", "list").out.startswith("No rules;")
 
 
 def gone(path: Path) -> None:

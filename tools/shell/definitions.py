@@ -1,11 +1,10 @@
 """What is offered for running commands? `bash`, and the four tools around it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
-from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import (
     ACTING,
     REVIEWING,
@@ -19,12 +18,15 @@ from mcp_server.model.tools import (
     Tool,
 )
 
+if TYPE_CHECKING:
+    from mcp_server.model.shell import ReadLine
+
 LONGEST = 600.0
 UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
 Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(shortest=1, longest=200)]
 
 
-READ_LINE: ReadLine = LazyFunction("tools.shell.lines:read_line")
+READ_LINE: "ReadLine" = LazyFunction("tools.shell.lines:read_line")
 """Loads the grammar with the first line, and not before."""
 
 
