@@ -13,6 +13,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whoever is started in the background ignores it, and so would every program that is interrupted here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The runner sets it for its workers, and what is typed in a test would be wrapped at it.
+os.environ.pop("COLUMNS", None)
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Nothing is left out in silence: whatever did not run is named, with what it lacks on this machine."""

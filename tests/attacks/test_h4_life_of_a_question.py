@@ -263,7 +263,7 @@ def test_what_opens_nothing_any_more_is_not_offered(
         assert late.code == 1
         assert "no longer counts" in late.err
         assert why in late.err
-        assert "asks anew" in late.err
+        assert "you are asked again" in late.err
         assert menugate("deny", id).code == 1
         if what == "stop":
             assert menugate("next").code == 0

@@ -232,7 +232,7 @@ def test_stop_at_the_terminal_is_about_everybody_and_in_a_host_about_its_own(
         assert str(number) in ended.out
         assert sleeping(number) == []
         assert "RUN_PAUSED" in json.dumps(guest.request("tools/call", call))
-        assert "go on" in typed(workspace, home, "next", "--config", str(config)).out
+        assert "Resumed" in typed(workspace, home, "next", "--config", str(config)).out
         # What lets more happen is heard of within half a second.
         wait_until(lambda: not guest.request("tools/call", call)["result"]["isError"])
         typed(workspace, home, "stop", "--config", str(config))
@@ -393,7 +393,7 @@ def test_stop_on_a_full_disk_ends_what_runs_and_lets_nothing_begin(
         assert stopped.code == 1
         assert "is full" in stopped.out
         assert "nothing ran" not in stopped.out
-        ended = next(line for line in stopped.out.splitlines() if "ended everything" in line)
+        ended = next(line for line in stopped.out.splitlines() if "by a signal" in line)
         assert {str(one.process.pid), str(two.process.pid)} == set(ended.rstrip(".").split(": ")[1].split(", "))
         assert "did not answer" not in stopped.out
         assert "CANCELLED" in said(one.until(request)[0]["result"])

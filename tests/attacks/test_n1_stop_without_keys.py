@@ -50,7 +50,7 @@ def test_stop_reaches_a_server_whatever_the_keys(
         stopped = account.says("stop", **about)
         assert not sleeping(number), stopped
         assert line in stopped.stdout
-        assert "told by a signal" in stopped.stdout.lower()
+        assert "by a signal" in stopped.stdout.lower()
         assert "nothing was changed" not in stopped.stdout + stopped.stderr
         assert "Nothing of them" not in stopped.stdout
         assert "CANCELLED" in said(one.until(request)[0]["result"])
@@ -69,5 +69,5 @@ def test_what_a_server_started_stops_nothing_without_keys(account: Account, home
         line = shlex.join(["env", *env, *command("stop"), "--workspace", str(account.work)])
         (account.work / "tidy.sh").write_text(line)
         heard = json.dumps(one.call("bash", command="sh tidy.sh"))
-        assert "no program speaks for you" in heard
+        assert "cannot act for you" in heard
         assert sleeping(number)

@@ -158,7 +158,7 @@ def test_a_pause_and_a_stop_hold_on_when_the_keys_are_lost(
             assert "RUN_PAUSED" in heard
             assert "cormorant" not in heard, "what an unsealed state says is nothing for a model"
             assert paused_in_status(workspace, home)
-    assert "go on" in typed(workspace, home, "next").out
+    assert "Resumed" in typed(workspace, home, "next").out
     assert not paused_in_status(workspace, home)
     assert not written(workspace, home, "one.txt", era=era).startswith("Error")
 

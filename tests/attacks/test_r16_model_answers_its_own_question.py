@@ -167,7 +167,7 @@ def test_what_a_server_started_cannot_answer(workspace: Path, home: Path, flags:
         words = ["approve", name, "--workspace", str(workspace)]
         line = IN_A_TREE[way].format(ours=OURS, words=words, line=shlex.join(words))
         text = said(one, "bash", command=line)
-        assert "no program speaks for you" in text, text
+        assert "cannot act for you" in text, text
         assert "exit code 0" not in text
         assert unanswered(workspace, home, name)
         assert said(one, "fs_delete", "data", path="notes.md").startswith("Error APPROVAL_REQUIRED")
@@ -189,7 +189,7 @@ def test_nor_one_that_left_the_tree_as_far_as_a_program_can(workspace: Path, hom
         (workspace / "orphan.py").write_text(ORPHAN.format(words=["approve", name, "--workspace", str(workspace)]))
         wait = "while [ ! -e ended ]; do sleep 0.02; done; cat ended"
         text = said(one, "bash", command=f"env -u MENUGATE_STARTED_BY {OURS} orphan.py; {wait}")
-        assert "no program speaks for you" in text, text
+        assert "cannot act for you" in text, text
         assert unanswered(workspace, home, name)
 
 
@@ -203,7 +203,7 @@ def test_nor_a_terminal_of_a_background_shell(workspace: Path, home: Path, flags
         said(one, "write_to_shell", bash_id="stays", content=line)
         text = said(one, "wait", seconds=60, bash_id="stays", until="over")
         text += said(one, "bash_output", bash_id="stays", offset=-2000)
-        assert "no program speaks for you" in text, text
+        assert "cannot act for you" in text, text
         assert unanswered(workspace, home, name)
         assert recorded(workspace, home, "attempt")
 
@@ -236,10 +236,10 @@ def test_nor_one_in_a_namespace_of_its_own(workspace: Path, home: Path, flags: l
         ours = f"env -u MENUGATE_STARTED_BY {apart} env {OURS}"
         line = f"m=mcp; {ours} -m ${{m}}_server app''rove {name} --workspace {workspace}"
         text = said(one, "bash", command=line)
-        assert "no program speaks for you" in text, text
+        assert "cannot act for you" in text, text
         assert "exit code 0" not in text
         served = said(one, "bash", command=f"m=mcp; {ours} -m ${{m}}_server serve --workspace {workspace} </dev/null")
-        assert "no program speaks for you" in served, served
+        assert "cannot act for you" in served, served
         read = said(one, "bash", command=f"m=mcp; {ours} -m ${{m}}_server approvals --workspace {workspace}")
         assert name in read
         assert unanswered(workspace, home, name)
@@ -260,7 +260,7 @@ def test_a_server_in_a_container_is_spoken_to_from_the_machine(workspace: Path, 
         line = f"m=mcp; env -u MENUGATE_STARTED_BY {OURS} -m ${{m}}_server approve {name} --workspace {workspace}"
         text = said(one, "bash", command=line)
         assert "process 1)" in text, text
-        assert "no program speaks for you" in text, text
+        assert "cannot act for you" in text, text
         assert unanswered(workspace, home, name)
         assert typed(workspace, home, "approve", name).code == 0
         assert "Error" not in said(one, "fs_delete", "data", path="notes.md")
@@ -291,7 +291,7 @@ def test_nor_one_that_looks_for_another_accounts_keys(workspace: Path, home: Pat
         elsewhere = f"x=mcp; env -i PATH=$PATH MENUGATE_STATE_HOME={home}/other {OURS} -m ${{x}}_server"
         for words in (f"approve {name}", "profile unrestricted", "serve </dev/null"):
             text = said(one, "bash", command=f"{elsewhere} {words} --workspace {workspace}")
-            assert "no program speaks for you" in text, (words, text)
+            assert "cannot act for you" in text, (words, text)
         assert unanswered(workspace, home, name)
 
 
@@ -317,7 +317,7 @@ def test_nor_choose_trust_or_advance(workspace: Path, home: Path, flags: list[st
             text = said(one, "bash", command=f"x=mcp; {OURS} -m ${{x}}_server {line} --workspace {workspace}")
             if line == "messages":
                 continue  # shown, and not marked as read
-            assert "no program speaks for you" in text, (line, text)
+            assert "cannot act for you" in text, (line, text)
         assert status(workspace, home) == before
         assert not (workspace / "new.md").exists()
         assert len(recorded(workspace, home, "attempt")) == len(lines)
@@ -334,7 +334,7 @@ def test_nor_serve_this_folder_and_answer_as_its_client(workspace: Path, home: P
     with pipe(workspace, home, *flags) as one:
         one.hello("mcp")
         line = f"{OURS} -m mcp_server serve --profile unrestricted --workspace {workspace} < /dev/null"
-        assert "no program speaks for you" in said(one, "bash", command=line)
+        assert "cannot act for you" in said(one, "bash", command=line)
 
 
 def test_what_only_reads_is_read(workspace: Path, home: Path, flags: list[str]) -> None:

@@ -207,7 +207,7 @@ def test_a_file_that_is_moved_to_a_protected_place_is_shown_and_bound(workspace:
         question = shown(workspace, home, id)
         assert json.dumps('{"mcpServers": {}}\n') in question
         assert "a file, 19 bytes, SHA-256 " in question
-        assert "if what the question shows still stands" in approve(workspace, home, id)
+        assert "if what the question shows still holds" in approve(workspace, home, id)
         fine(one.call("fs_write_file", path="x.json", content=EVIL))
         again = asked(one.call("fs_move", source="x.json", destination=".mcp.json"))
         assert again != id and "evil" in shown(workspace, home, again)
