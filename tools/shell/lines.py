@@ -46,6 +46,9 @@ BLANK = re.compile(rb"[ \t\r\n]*")
 DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""")
 """The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
 HIDING = re.compile(r"""['"`]|\$\(""")
+ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
+"""The grammar takes the end of `$'a\\\\'` for an escaped quote, and the commands behind it for text."""
+AFTER_CLOSING = frozenset(b" \t\n;|&()<>")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
@@ -169,6 +172,8 @@ class _LineReader:
             start -= len(self.words.pop().source)
         self.open, self.redirection = False, start
         if node.type.endswith("&-"):
+            if self.source[node.end_byte : node.end_byte + 1] not in (b"", *(bytes((one,)) for one in AFTER_CLOSING)):
+                raise NotUnderstood  # `>&-touch x` runs touch
             self.end_redirection(ShellWord("-", self.text(start, node.end_byte)))
             self.open = True
 
@@ -212,6 +217,7 @@ class _LineReader:
         if kind == "ansi_c_string":
             # Escapes inside `$'...'` can spell anything: a word nobody knows beforehand.
             self.plain = False
+            _require_whole_ansi_c(source)
             return "$", False
         if kind in NESTING:
             self.nest(node)
@@ -263,7 +269,11 @@ class _LineReader:
             if child.type in NESTING:
                 self.nest(child)
             elif child.type == "raw_string" or child.type == "ansi_c_string":
-                continue
+                # Between double quotes these quotes are plain signs, and what stands in them runs.
+                if "`" in (text := self.text(*child.byte_range)) or "$(" in text:
+                    raise NotUnderstood
+                if child.type == "ansi_c_string":
+                    _require_whole_ansi_c(text)
             elif child.child_count:
                 self.look_inside(child)
             elif "`" in (text := self.text(*child.byte_range)) or (child.is_named and "$(" in text):
@@ -307,6 +317,11 @@ class _LineReader:
             if not CLOSED.fullmatch(body):
                 raise
             self.documents.append(_read_roughly(body))
+
+
+def _require_whole_ansi_c(source: str) -> None:
+    if not ANSI_C.fullmatch(source):
+        raise NotUnderstood
 
 
 def _read_roughly(text: str) -> ShellLine:
