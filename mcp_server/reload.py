@@ -89,20 +89,21 @@ class ConfigurationReload:
         self._operators = self._owns = (self.started,)
         self._paths = tuple(self._get_watched_paths())
         self.since = time.time_ns()
-        self.ruling.renew = self.renew
+        self.ruling.renew, self.ruling.stale = self.renew, True
         self._watch = FileWatch(self._mark_dirty)
 
     async def renew(self) -> None:
-        """Runs before every decision; nearly always it finds nothing changed."""
-        if self._dirty or self._behind or not self._still:
-            # Watch before checking, so that later changes are noticed.
-            self._dirty = not self._watch.watch_paths(self._paths)
-            await self._check_for_changes()
+        """Runs before a decision if something may have changed."""
+        # Watch before checking, so that later changes are noticed.
+        self._dirty = not self._watch.watch_paths(self._paths)
+        await self._check_for_changes()
 
     def _mark_dirty(self) -> None:
-        self._dirty = True
+        self._dirty = self.ruling.stale = True
 
     async def _check_for_changes(self) -> None:
+        # Whatever interrupts this, the next call checks again.
+        self.ruling.stale = True
         stamps, still = self._read_stamps()
         if stamps != self._stamps or still != self._still:
             self._stamps, self._still = stamps, still
@@ -112,6 +113,7 @@ class ConfigurationReload:
         if self._behind:
             await self.postures.refresh()
             self._behind = False
+        self.ruling.stale = self._dirty or not self._still
 
     async def follow(self) -> None:
         """Follow changes between calls: lists must follow too, and a file that was being written becomes settled."""

@@ -13,11 +13,13 @@ from mcp_server.model.files import Files
 from mcp_server.model.index import Index
 from mcp_server.model.memory import Memory
 from mcp_server.model.network import Network
+from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
+from mcp_server.policy.rule_trees import build_hidden_test
 
 if TYPE_CHECKING:
     # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
@@ -48,9 +50,9 @@ class ToolContext:
     _profile: Profile
     _call: Callable[[str, Arguments], Awaitable[Ending]]
     _open_desk: Callable[[], MenuNavigator]
+    _policy: Policy
     session: Session
     demand: Demand
-    hides: Callable[[str], bool] | None = None
     stands: Arguments | None = None
 
     @property
@@ -65,6 +67,11 @@ class ToolContext:
     def opened_desk(self) -> MenuNavigator | None:
         """None if the tool never used it, and so moved nothing."""
         return vars(self).get("desk")
+
+    @made_once
+    def hides(self) -> Callable[[str], bool] | None:
+        found, policy = self._found, self._policy
+        return build_hidden_test(found.tool, found.readings, policy) if policy.rules.every else None
 
     @made_once
     def progress(self) -> Progress:

@@ -11,26 +11,18 @@ from mcp_server.state.store import Store
 @dataclass
 class Holds:
     store: Store
-    _known: dict[tuple[str, str], Hold] | None = None
-    """None until the state was read."""
-
-    @property
-    def is_loaded(self) -> bool:
-        return self._known is not None
+    known: dict[tuple[str, str], Hold] | None = None
+    """None until the state was read. Nearly always empty, which the pipeline looks at before it asks more."""
 
     async def refresh(self) -> None:
-        self._known = await self.store.read(runs.load_holds)
-
-    def set_known_holds(self, known: dict[tuple[str, str], Hold]) -> None:
-        """Take over holds that a caller read along with other things."""
-        self._known = known
+        self.known = await self.store.read(runs.load_holds)
 
     def find_hold(self, session: Session) -> Hold | None:
         """Find what holds this session; a hold on all of the person's sessions comes first."""
-        if not self._known:
+        if not self.known:
             return None
-        everywhere = self._known.get((session.principal, ""))
-        return everywhere or self._known.get((session.principal, session.id))
+        everywhere = self.known.get((session.principal, ""))
+        return everywhere or self.known.get((session.principal, session.id))
 
     async def pause(self, session: Session, hold: Hold) -> None:
         pausing = partial(runs.pause_session, principal=session.principal, session=session.id, hold=hold)

@@ -32,16 +32,14 @@ class PhaseLogs:
     store: Store
     policy: Policy
 
-    async def count_phase_calls(self, live: LiveSession) -> int:
+    async def count_phase_calls(self, live: LiveSession, phase: str) -> int:
         session = live.session
-        if session.phase is None:
-            return 0
         kept = await build_document_stores(self.store, live, session, "").session.get(KIND, session.run)
-        return Log.from_body(kept.body).spent.get(session.phase, 0) if kept else 0
+        return Log.from_body(kept.body).spent.get(phase, 0) if kept else 0
 
     async def count_call(self, found: ResolvedCall, demand: Demand) -> None:
         """Count the call before it runs. Raises if parallel calls have taken the last one meanwhile."""
-        if found.live.session.phase is None or found.tool.meta:
+        if found.tool.meta:
             return
         within = _get_parent_tool(found)
         changes = may_change_workspace(found.tool, demand.effect, within)
@@ -57,7 +55,7 @@ class PhaseLogs:
 
     async def record_proof(self, found: ResolvedCall, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
-        if found.live.session.phase is None:
+        if found.live.session.phase is None:  # the call itself may have ended the run
             return
         if not is_test_call(found.tool, found.arguments, _get_parent_tool(found), self.policy.read_line):
             return

@@ -35,16 +35,14 @@ from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.stops import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.model.menus import Mode
-from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
+from mcp_server.model.policy import Call, Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.reports import LATEST, format_summary_address
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.sessions import Session
-from mcp_server.model.tools import READING, Arguments, Demand, Effect
+from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.policy.decision import decide
 from mcp_server.policy.refusals import explain_mode_not_entered
-from mcp_server.policy.rule_trees import build_hidden_test
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, RunPaused
 
 NO_FACTS: Arguments = {}
@@ -67,22 +65,18 @@ class Pipeline:
     failed: Callable[[str, BaseException], None]
     """Receives exceptions that are our own fault; the client never sees them."""
 
-    @property
-    def policy(self) -> Policy:
-        return self.ruling.policy
-
     async def run(self, asked: CallRequest) -> Ending:
         """Run one call, from the request to the answer. Nothing fails open: without a record, nothing runs."""
         try:
-            await self.ruling.renew()
+            if self.ruling.stale:
+                await self.ruling.renew()
             found = await self.finding.resolve_call(asked)
             if isinstance(found, Problem):
                 return await self.refuse_unresolved_call(asked, found)
-            await self.live_calls.enlist()
-            running = self.live_calls.enter(found)
+            running = await self.live_calls.enter(found)
             try:
                 with running.scope:
-                    entered = await self.enter_carried_mode(found)
+                    entered = found if found.carrier is None else await self.enter_carried_mode(found, found.carrier)
                     return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only a call that the person stopped gets here.
                 return self.showing.filter_problem(running.build_stopped_problem())
@@ -97,10 +91,9 @@ class Pipeline:
         person answers."""
         yes: ApprovalGrant | None = None
         while True:
-            found = await self.finding.look_through_tree(await self.apply_current_rules(found))
+            found = await self.bring_up_to_date(found)
             posture = await self.postures.get_current(found.asked.principal)
-            await self.course.refresh_hold(found.live)
-            decision = self.decide(found, posture, await self.count_phase_calls(found), yes is not None)
+            decision = await self.decide(found, posture, approved=yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
             if found.live.passing and found.tool.stays(found.arguments):
@@ -129,54 +122,50 @@ class Pipeline:
                 case RunPaused():
                     await self.course.holds.refresh()
 
-    async def apply_current_rules(self, found: ResolvedCall) -> ResolvedCall:
-        """Bring the call up to the current rules. New rules may be about places, so its links are followed again."""
-        before = self.policy
-        await self.ruling.renew()
-        return (
-            found
-            if self.policy is before
-            else replace(found, led=self.finding.follow_links(found.tool, found.arguments))
-        )
+    async def bring_up_to_date(self, found: ResolvedCall) -> ResolvedCall:
+        """Apply the current rules, and look again at the folder that the call takes as a whole, if it takes one."""
+        if self.ruling.stale:
+            before = self.ruling.policy
+            await self.ruling.renew()
+            if self.ruling.policy is not before:
+                # New rules may be about places.
+                found = replace(found, led=self.finding.follow_links(found.tool, found.arguments))
+        return await self.finding.look_through_tree(found) if found.tool.tree else found
 
     async def begin_call(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Record the call, after taking its place in the budget: parallel calls see it before anything is awaited."""
-        found.live.spending.count_call(found.tool)
+        found.live.common.spending.count_call(found.tool)
         begun: Begun | None = None
         try:
             begun = await self.recorder.record_intent(found, posture, decision, yes, facts)
             return begun
         finally:
             if not isinstance(begun, int):
-                found.live.spending.uncount_call(found.tool)
+                found.live.common.spending.uncount_call(found.tool)
 
-    def decide(
-        self,
-        found: ResolvedCall,
-        posture: Posture,
-        in_phase: int,
-        approved: bool = False,
-        session: Session | None = None,
+    async def decide(
+        self, found: ResolvedCall, posture: Posture, approved: bool = False, mode: Mode | None = None
     ) -> Decision:
-        spent = found.live.spending.get_budget_use(in_phase)
+        """`mode` is one to enter first: decide as if the session were there already."""
+        live = found.live
+        if self.course.holds.known != {} or live.session.held is not None:
+            await self.course.refresh_hold(live)
+        in_phase = await self.phases.count_phase_calls(live, live.session.phase) if live.session.phase else 0
+        spent = live.common.spending.get_budget_use(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
-        return decide(found.tool, call, session or found.live.session, posture, self.policy)
+        session = replace(live.session, mode=mode.name) if mode else live.session
+        return decide(found.tool, call, session, posture, self.ruling.policy)
 
-    async def count_phase_calls(self, found: ResolvedCall) -> int:
-        return await self.phases.count_phase_calls(found.live) if found.live.session.phase else 0
-
-    async def enter_carried_mode(self, found: ResolvedCall) -> ResolvedCall | Ending:
+    async def enter_carried_mode(self, found: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""
-        if found.carrier is None:
-            return found
         posture = await self.postures.get_current(found.asked.principal)
-        carrying = Call(found.carrier.name, found.asked.arguments)
-        decision = decide(found.carrier, carrying, found.live.session, posture, self.policy)
+        carrying = Call(carrier.name, found.asked.arguments)
+        decision = decide(carrier, carrying, found.live.session, posture, self.ruling.policy)
         if decision.verdict is Verdict.DENY:
-            return await self.refuse(replace(found, tool=found.carrier), posture, decision)
+            return await self.refuse(replace(found, tool=carrier), posture, decision)
         mode = self.finding.find_wished_mode(found)
         if isinstance(mode, Mode):
             there = await self.decide_in_mode(found, posture, mode)
@@ -188,11 +177,9 @@ class Pipeline:
     async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
         """Decide a carried call as if its mode were entered already: a call that will be refused must not move
         anything."""
-        found = await self.finding.look_through_tree(await self.apply_current_rules(found))
-        await self.course.refresh_hold(found.live)
-        session = replace(found.live.session, mode=mode.name)
-        decision = self.decide(found, posture, await self.count_phase_calls(found), session=session)
-        return explain_mode_not_entered(found.tool, mode, decision, self.policy)
+        found = await self.bring_up_to_date(found)
+        decision = await self.decide(found, posture, mode=mode)
+        return explain_mode_not_entered(found.tool, mode, decision, self.ruling.policy)
 
     async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
         posture = await self.postures.get_current(asked.principal)
@@ -203,10 +190,9 @@ class Pipeline:
         await self.recorder.record_refusal(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
             await self.course.pause_overspent_run(found.live, decision.reason)
-        problem = advise_other_mode(
-            found, advise_thinking_with_handle(found, build_refusal_problem(decision)), self.policy
-        )
-        return self.showing.filter_problem(advise_other_tools(found, problem, decision.instead, self.policy))
+        policy = self.ruling.policy
+        problem = advise_other_mode(found, advise_thinking_with_handle(found, build_refusal_problem(decision)), policy)
+        return self.showing.filter_problem(advise_other_tools(found, problem, decision.instead, policy))
 
     async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
@@ -245,41 +231,44 @@ class Pipeline:
         context = self._build_context(found, posture, decision, record)
         if facts:
             context = replace(context, stands=facts)
-        found.live.spending.start_clock()
+        found.live.common.spending.start_clock()
         mark_acting()
         try:
             # Cancelled while its row was written: the row stays, the tool does not run.
             await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._run_tool(found, context)
-            shown = await self.showing.filter_ending(advise_reading_first(found, ending, self.policy), found.tool)
+            if isinstance(ending, Problem):
+                ending = advise_reading_first(found, ending, self.ruling.policy)
+            shown = await self.showing.filter_ending(ending, found.tool)
         except Interruption as interruption:
-            found.live.spending.uncount_call(found.tool)
+            found.live.common.spending.uncount_call(found.tool)
             self.recorder.record_outcome(found, underway, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
-            found.live.spending.uncount_call(found.tool)
+            found.live.common.spending.uncount_call(found.tool)
             self.recorder.record_outcome(found, underway, "cancelled")
             raise
         before = None
         if not found.tool.meta:
             self.spend(found, shown)
-            changed = decision.demand is not None and decision.demand.effect not in READING
-            before = await self.course.advance_stage(found.live, changed, isinstance(shown, Problem))
+            if posture.reasoning:
+                before = await self.course.advance_stage(found.live, effect not in READING, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
-        await announce_move(found, context.opened_desk, before)
-        await self.update_run_summary(found, underway, shown)
+        if before is not None or context.opened_desk is not None:
+            await announce_move(found, context.opened_desk, before)
+        if self.run_memory.count_call(underway.run, underway.intent, found.measure[1] + len(shown.text)):
+            await self.update_run_summary(found, underway.run)
         return shown
 
-    async def update_run_summary(self, found: ResolvedCall, underway: CallRecord, shown: Ending) -> None:
-        """Summarise the run so far if it has grown long, and notify whoever subscribed to the summary."""
-        size = found.measure[1] + len(shown.text)
-        if await self.run_memory.count_call(underway.run, underway.intent, size):
-            for run in (underway.run, LATEST):
-                await found.asked.client.announce_change("resource", format_summary_address(run))
+    async def update_run_summary(self, found: ResolvedCall, run: str) -> None:
+        """Summarise the run so far, which has grown long, and notify whoever subscribed to the summary."""
+        if await self.run_memory.fold_run(run):
+            for name in (run, LATEST):
+                await found.asked.client.announce_change("resource", format_summary_address(name))
 
     def spend(self, found: ResolvedCall, shown: Ending) -> None:
-        found.live.spending.add_result(shown, f"{found.tool.name} {found.measure[0]}")
+        found.live.common.spending.add_result(shown, f"{found.tool.name} {found.measure[0]}")
         if not found.live.passing:
             found.live.session = replace(found.live.session, steps=found.live.session.steps + 1)
 
@@ -313,16 +302,16 @@ class Pipeline:
         return ending
 
     def _build_context(self, found: ResolvedCall, posture: Posture, decision: Decision, record: int) -> ToolContext:
-        profile = posture.cap_profile(self.policy.ceiling).profile
+        policy = self.ruling.policy
+        profile = posture.cap_profile(policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.run_nested_call, found, record)
-        hides = build_hidden_test(found.tool, found.readings, self.policy) if self.policy.rules.every else None
         open_desk = partial(self.navigators.open, found.asked, found.live, found.handle is not None)
-        return ToolContext(self.ports, found, profile, call, open_desk, found.live.session, demand, hides)
+        return ToolContext(self.ports, found, profile, call, open_desk, policy, found.live.session, demand)
 
     async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """Run a call that a tool makes for its own answer. It is a call like any other."""
-        asked = build_nested_call(found, record, tool, arguments, self.policy)
+        asked = build_nested_call(found, record, tool, arguments, self.ruling.policy)
         return asked if isinstance(asked, Problem) else await self.run(asked)
 
 

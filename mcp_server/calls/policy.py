@@ -14,4 +14,7 @@ async def _keep_policy() -> None:
 class CurrentPolicy:
     policy: Policy
     renew: Callable[[], Awaitable[None]] = _keep_policy
-    """Runs before each decision and takes over what the person has written since."""
+    """Takes over what the person has written since."""
+    stale: bool = False
+    """True if they may have written something: `renew` then runs before the next decision. One flag, because it is
+    looked at twice in every call and hardly ever set."""

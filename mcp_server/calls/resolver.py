@@ -24,7 +24,7 @@ from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.calls.sessions import Sessions
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Mode
 from mcp_server.model.policy import Policy, RuleKind
-from mcp_server.model.results import Code, Ending, Problem
+from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import format_list, shorten_text
 from mcp_server.model.tools import Arguments, Tool
@@ -44,21 +44,19 @@ class CallResolver:
     holds: Callable[[str, int], tuple[str, ...] | None]
     """Lists a folder; None if it has more entries than the given number."""
 
-    @property
-    def policy(self) -> Policy:
-        return self.ruling.policy
-
     async def resolve_call(self, asked: CallRequest) -> ResolvedCall | Problem:
-        tool = self.policy.tools.get(asked.tool)
+        policy = self.ruling.policy
+        tool = policy.tools.get(asked.tool)
         if tool is None:
-            return build_unknown_tool_problem(asked.tool, self.policy)
-        meant = self.policy.meant(tool.name, asked.arguments)
+            return build_unknown_tool_problem(asked.tool, policy)
+        meant = policy.meant(tool.name, asked.arguments)
         if meant != asked.arguments:
             asked = replace(asked, arguments=meant)
         if tool.name in CARRIERS:
-            asked = replace(asked, arguments=normalise_carrier_arguments(asked.arguments, self.policy))
-        handle = None if asked.within else find_menu_handle(tool, asked.arguments)
-        live = await self._find_live(asked, handle)
+            asked = replace(asked, arguments=normalise_carrier_arguments(asked.arguments, policy))
+        given = "menu" in asked.arguments and not asked.within
+        handle = find_menu_handle(tool, asked.arguments) if given else None
+        live = asked.live if handle is None else await self._find_live(asked, handle)
         if isinstance(live, Problem):
             return live
         if handle is not None and not has_argument(tool, "menu"):
@@ -68,7 +66,7 @@ class CallResolver:
             there = self.follow_links(tool, arguments)
             return ResolvedCall(asked, tool, arguments, live, led=there, handle=handle)
         if tool.name in CARRIERS:
-            opened = unpack_carried_call(tool, asked.arguments, self.policy, self.root)
+            opened = unpack_carried_call(tool, asked.arguments, policy, self.root)
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
@@ -78,18 +76,17 @@ class CallResolver:
         return ResolvedCall(asked, tool, asked.arguments, live, handle=handle)
 
     def follow_links(self, tool: Tool, arguments: Arguments) -> Arguments | None:
-        return resolve_links(tool, arguments, self.policy, self.leads, self.root)
+        return resolve_links(tool, arguments, self.ruling.policy, self.leads, self.root)
 
     async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
         """Add what rules say about the folder that the call takes as a whole, as it is now."""
-        if not (found.tool.tree and has_tree_rules(found.tool, self.policy)):
+        policy = self.ruling.policy
+        if not has_tree_rules(found.tool, policy):
             return found
-        says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, self.policy, self.holds)
+        says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, policy, self.holds)
         return replace(found, beneath=says)
 
-    async def _find_live(self, asked: CallRequest, handle: str | None) -> LiveSession | Problem:
-        if handle is None:
-            return asked.live
+    async def _find_live(self, asked: CallRequest, handle: str) -> LiveSession | Problem:
         found = await self.sessions.find_by_handle(handle, asked.principal)
         here = asked.live.session
         if (
@@ -169,7 +166,7 @@ def resolve_links(
 ) -> Arguments | None:
     """Resolve links, so that rules about places are asked about the target as well: otherwise a link is a name that no
     rule knows. None if no link changes anything, or if no rule could care."""
-    of_tree = bool(tool.tree) and has_tree_rules(tool, policy)
+    of_tree = tool.tree != "" and has_tree_rules(tool, policy)
     if not of_tree and not any(policy.rules.get_shelf(tool.name, kind) for kind in RuleKind):
         return None
 
@@ -190,10 +187,10 @@ def resolve_links(
 READING = re.compile(r'Read\(file_path="(.+)"\)')
 
 
-def advise_reading_first(found: ResolvedCall, ending: Ending, policy: Policy) -> Ending:
+def advise_reading_first(found: ResolvedCall, ending: Problem, policy: Policy) -> Problem:
     """Name this call's place in the advice: reading first helps only there. A carried call without a handle may share
     nothing with the call before."""
-    if not (isinstance(ending, Problem) and ending.code in (Code.NOT_READ, Code.STALE)):
+    if ending.code not in (Code.NOT_READ, Code.STALE):
         return ending
     if found.live.passing and (said := READING.search(ending.way_out or "")):
         return replace(ending, way_out=_describe_reading_with_handle(found, said, policy))

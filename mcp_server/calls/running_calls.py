@@ -33,7 +33,7 @@ class RunningCallsFile:
     state: Path
     redact: Callable[[str], str]
     live: Callable[[], "Iterable[RunningCall]"]
-    _clients: "dict[str, tuple[SharedSession, RunningClient]]" = field(
+    clients: "dict[str, tuple[SharedSession, RunningClient]]" = field(
         default_factory=dict[str, "tuple[SharedSession, RunningClient]"]
     )
     _said: object = ((), ())
@@ -41,8 +41,8 @@ class RunningCallsFile:
     _closed: bool = False
 
     def add_client(self, common: "SharedSession", session: str, principal: str, name: str) -> None:
-        if common.connected and session not in self._clients:
-            self._clients[session] = common, RunningClient(session, principal, self.redact(name)[:LONGEST_NAME])
+        if common.connected:
+            self.clients[session] = common, RunningClient(session, principal, self.redact(name)[:LONGEST_NAME])
 
     def schedule_write(self) -> None:
         """Something began or ended."""
@@ -51,8 +51,8 @@ class RunningCallsFile:
 
     def _write_now(self) -> None:
         self._soon = None
-        self._clients = {session: one for session, one in self._clients.items() if one[0].connected}
-        clients = tuple(one for _, one in self._clients.values())[:MOST]
+        self.clients = {session: one for session, one in self.clients.items() if one[0].connected}
+        clients = tuple(one for _, one in self.clients.values())[:MOST]
         works = tuple(self._build_work(one) for one in self.live() if one.is_running)[:MOST]
         if (clients, works) != self._said:
             self._said = clients, works

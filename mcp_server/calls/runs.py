@@ -45,7 +45,7 @@ class RunLifecycle:
 
     async def refresh_hold(self, live: LiveSession) -> None:
         """Update whether this live session is paused. Costs nothing once the state was read."""
-        if not self.holds.is_loaded:
+        if self.holds.known is None:
             await self.holds.refresh()
         live.set_hold(self.holds.find_hold(live.session))
 

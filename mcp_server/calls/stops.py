@@ -61,26 +61,29 @@ class RunningCalls:
     def board(self) -> RunningCallsFile:
         return RunningCallsFile(self.state, self.redact, lambda: self._live)
 
-    async def enlist(self) -> None:
+    async def _enlist(self) -> None:
         """Register before the first call is decided: whoever stops this workspace from now on waits for our answer."""
-        if self._obeyed is not None:
-            return
         async with self._lock:
             if self._obeyed is None:
                 # Earlier orders are not obeyed again, so load the holds they left.
                 self._obeyed, held = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
-                self.holds.set_known_holds(held)
+                self.holds.known = held
 
-    def enter(self, found: ResolvedCall) -> RunningCall:
+    async def enter(self, found: ResolvedCall) -> RunningCall:
         """From here on the person can end this call. Whoever calls `enter` also calls `leave`."""
+        if self._obeyed is None:
+            await self._enlist()
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        session, client = found.live.session, found.asked.client.name
-        running = RunningCall(session.principal, session.id, found.tool.name, get_call_subject(found))
-        running.client, running.changed = client, self.board.schedule_write
-        self.board.add_client(found.live.common, session.id, session.principal, client)
+        session, client, tool = found.live.session, found.asked.client.name, found.tool
+        subject = found.arguments.get(tool.subject[0]) if tool.subject else None
+        about = subject[:MOST_READ] if isinstance(subject, str) else ""
+        running = RunningCall(session.principal, session.id, tool.name, about, client=client)
+        running.changed = self.board.schedule_write
+        if session.id not in self.board.clients:
+            self.board.add_client(found.live.common, session.id, session.principal, client)
         if self._left:
-            ended = {one for one in self._left if not one.is_running}
+            ended = {one for one in self._left if not (one.children and one.is_running)}
             self._left -= ended
             self._live -= ended
         self._live.add(running)
@@ -210,11 +213,6 @@ def register_child_process(child: ChildProcess) -> None:
     if (running := CURRENT.get()) is not None:
         running.children.append(child)
         running.changed()
-
-
-def get_call_subject(found: ResolvedCall) -> str:
-    value = found.arguments.get(found.tool.subject[0]) if found.tool.subject else None
-    return value[:MOST_READ] if isinstance(value, str) else ""
 
 
 async def retry_until_possible(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

@@ -38,18 +38,21 @@ class SummarySchedule:
     limits: SummaryLimits
     _runs: dict[str, _Grown] = field(default_factory=dict[str, _Grown])
 
-    async def count_call(self, run: str, intent: int, characters: int) -> FoldedNotes | None:
-        """Count one more call. Returns the folded notes, if it was time to fold."""
-        grown = self._get_growth(run)
+    def count_call(self, run: str, intent: int, characters: int) -> bool:
+        """Count one more call; True if it is time to fold."""
+        grown = self._runs.get(run) or self._start_run(run)
         grown.calls.append(intent)
         grown.messages += PER_CALL
         grown.characters += characters
         tokens = grown.characters // CHARACTERS_PER_TOKEN
         if grown.messages <= grown.times * self.limits.messages and tokens <= grown.times * self.limits.tokens:
-            return None
-        if len(grown.calls) < (grown.calls.maxlen or 0):
-            return None
-        why = {"messages": grown.messages, "tokens": tokens}
+            return False
+        return len(grown.calls) == grown.calls.maxlen
+
+    async def fold_run(self, run: str) -> FoldedNotes | None:
+        """Return the folded notes; None if they could not be written."""
+        grown = self._runs[run]
+        why = {"messages": grown.messages, "tokens": grown.characters // CHARACTERS_PER_TOKEN}
         grown.messages, grown.characters, grown.times = self.limits.keep, 0, 2 * grown.times
         try:
             return await self.store.write(partial(notes.fold_notes, run=run, upto=grown.calls[0], why=why))
@@ -57,10 +60,8 @@ class SummarySchedule:
             # The call is done and recorded; what could not be written now can be folded later.
             return None
 
-    def _get_growth(self, run: str) -> _Grown:
-        found = self._runs.get(run)
-        if found is None:
-            if len(self._runs) >= MOST_RUNS:
-                del self._runs[next(iter(self._runs))]
-            found = self._runs[run] = _Grown(deque(maxlen=self.limits.keep // PER_CALL + 1))
-        return found
+    def _start_run(self, run: str) -> _Grown:
+        if len(self._runs) >= MOST_RUNS:
+            del self._runs[next(iter(self._runs))]
+        made = self._runs[run] = _Grown(deque(maxlen=self.limits.keep // PER_CALL + 1))
+        return made

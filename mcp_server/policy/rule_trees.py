@@ -20,15 +20,15 @@ Holds: TypeAlias = Callable[[str, int], tuple[str, ...] | None]
 
 
 def has_tree_rules(tool: Tool, policy: Policy) -> bool:
-    """Is there any rule to ask about what such a call takes along?"""
-    return bool(tool.tree) and any(True for kind in NARROWING for _ in _list_asked_rules(tool, policy, kind))
+    """Is there any rule to ask about what a call takes along? Asked of tools that take a tree."""
+    return any(True for kind in NARROWING for _ in _list_asked_rules(tool, policy, kind))
 
 
 def find_paths_beneath(
     tool: Tool, readings: Sequence[Arguments], policy: Policy, holds: Holds
 ) -> tuple[PathsBeneath, ...]:
     """For each list the first rule that speaks about something in the tree, and what that is."""
-    if not has_tree_rules(tool, policy):
+    if not (tool.tree and has_tree_rules(tool, policy)):
         return ()
     found: dict[RuleKind, PathsBeneath] = {}
     large: PathsBeneath | None = None

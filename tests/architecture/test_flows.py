@@ -20,7 +20,8 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flow]:
     workspace, home, config = (folder / name for name in ("work", "home", "menugate.yaml"))
     workspace.mkdir()
     home.mkdir()
-    counts = Counts(folder / "fifo")
+    # Not beside the configuration, whose folder is watched: to write the count would be a change there.
+    counts = Counts(tmp_path_factory.mktemp("counter") / "fifo")
     (workspace / "notes.txt").write_text("one\ntwo\n")
     config.write_text(RULES)
     found: dict[str, Flow] = {}
