@@ -302,6 +302,7 @@ def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | N
             )
         if lost:
             tx.run("UPDATE workspace SET lost = :lost", lost=lost)
+            tx.epochs.clear()
         leave_notices(tx, condition, segment)
         # Rows that no anchor names: a killed process leaves some, and so does tampering.
         about = {

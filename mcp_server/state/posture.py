@@ -48,7 +48,7 @@ def keep_choice(tx: Transaction, principal: str, settled: PostureChoice) -> None
         epoch=settled.epoch,
         mac=tx.seal.compute_mac(_format_seal_text(escape_surrogates(principal), text)),
     )
-    tx.set_epoch(principal, settled.epoch)
+    tx.epochs[principal] = settled.epoch
     tx.unsettled = None
 
 

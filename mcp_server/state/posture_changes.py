@@ -74,12 +74,14 @@ def record_outcome(tx: Transaction, outcome: OutcomeRow) -> int:
     if outcome.notes:
         write_notes(tx, outcome.run, outcome.intent, outcome.notes)
     seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
-    if find_unsettled_principals(tx):
+    if tx.unsettled is None or tx.unsettled:
         _end_call(tx, outcome)
     return seq
 
 
 def _end_call(tx: Transaction, outcome: OutcomeRow) -> None:
+    if not find_unsettled_principals(tx):
+        return
     row = tx.fetch_one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)
     intent = read_body(row["body"]) if row else {}
     principal = str(intent.get("principal"))
@@ -116,7 +118,7 @@ def settle_dead_calls(tx: Transaction) -> None:
 
 
 def find_unsettled_principals(tx: Transaction) -> frozenset[str]:
-    """Find principals with pending changes. Runs at every outcome, so it is one plain statement per batch."""
+    """Find principals with pending changes. The answer is kept until a posture is written, here or elsewhere."""
     if tx.unsettled is None:
         tx.unsettled = frozenset(name for (name,) in tx.link.cursor.execute(UNSETTLED))
     return tx.unsettled

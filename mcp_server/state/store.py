@@ -255,8 +255,15 @@ class Store:
             for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
                 if isinstance(kept, StoredSession):
                     self._remember_session(kept)
-            if wish.future and not wish.future.done():
-                _settle_future(wish.future, wish)
+            if wish.future is None or wish.future.done():
+                continue
+            if wish.error is None:
+                wish.future.set_result(wish.value)
+            elif isinstance(wish.error, Refusal):
+                # One problem may answer many callers; each must raise an exception of its own.
+                wish.future.set_exception(Refusal(wish.error.problem))
+            else:
+                wish.future.set_exception(wish.error)
         if delivery.changed:
             for callback in tuple(self._listeners):
                 callback()
@@ -269,16 +276,6 @@ class Store:
         if everything:
             self._sessions.clear()
             self._handles.clear()
-
-
-def _settle_future(future: "asyncio.Future[Any]", wish: StoreJob) -> None:
-    if wish.error is None:
-        future.set_result(wish.value)
-    elif isinstance(wish.error, Refusal):
-        # One problem may answer many callers; each must raise an exception of its own.
-        future.set_exception(Refusal(wish.error.problem))
-    else:
-        future.set_exception(wish.error)
 
 
 K = TypeVar("K")

@@ -91,24 +91,21 @@ class Writer:
             with contextlib.suppress(Exception):
                 self._open()
             while not self.closed:
-                self._serve_round()
+                batch, last = self._inbox.gather()
+                if batch:
+                    self._serve(batch)
+                if last:
+                    self._finish()
+                    self.closed = True
+                elif time.monotonic() - self._ticked >= TICK_SECONDS:
+                    self._ticked = time.monotonic()
+                    self._tick()
         except BaseException:
             log.exception("the state writer ended unexpectedly")
         finally:
             self.closed = True
             self._answer(self._inbox.drain(), ENDED)
             self._deliver(StoreReply(ended=True))
-
-    def _serve_round(self) -> None:
-        batch, last = self._inbox.gather()
-        if batch:
-            self._serve(batch)
-        if last:
-            self._finish()
-            self.closed = True
-        elif time.monotonic() - self._ticked >= TICK_SECONDS:
-            self._ticked = time.monotonic()
-            self._tick()
 
     def _open(self) -> StateWorkspace:
         if self._workspace is None:
@@ -142,7 +139,7 @@ class Writer:
     def _lock_workspace(self, seconds: float) -> StateWorkspace:
         """Lock the workspace; reopen it if the file at its path is another one by now."""
         for _ in range(3):
-            workspace = self._open()
+            workspace = self._workspace or self._open()
             workspace.lock.acquire(seconds)
             if workspace.link.is_intact():
                 return workspace
@@ -169,8 +166,8 @@ class Writer:
 
     def _write(self, eager: list[StoreJob], lazy: list[StoreJob]) -> None:
         try:
-            if eager:
-                self._open().refuse_when_full()
+            if eager and (workspace := self._workspace or self._open()).full:
+                workspace.refuse_when_full()
             self._commit([*lazy, *eager], eager, LOCK_SECONDS if eager else LAZY_LOCK_SECONDS)
         except Exception as error:
             meaning = self._translate_error(error)
@@ -210,23 +207,19 @@ class Writer:
                 with contextlib.suppress(Exception):
                     workspace.link.rollback()
                 raise
-            self._finish_commit(workspace, tx, eager)
+            self.commits += 1
+            try:
+                # Before answering: it costs fifteen microseconds, and acknowledged rows can then not be cut off.
+                workspace.put_anchor(tx)
+            except OSError as error:
+                log.debug("the anchor was not written: %s", error)
+            foreign = tx.changed and tx.changes != self._changes + 1
+            if tx.changed:
+                self._changes = tx.changes
+            self._head, self._signed = tx.seq, tx.checkpoint.seq if tx.checkpoint else 0
+            self._answer(eager, None, tx.changed, foreign)
         finally:
             workspace.lock.release()
-
-    def _finish_commit(self, workspace: StateWorkspace, tx: Transaction, eager: list[StoreJob]) -> None:
-        """Write the anchor before answering: it costs fifteen microseconds, and acknowledged rows can then not be cut
-        off."""
-        self.commits += 1
-        try:
-            workspace.put_anchor(tx)
-        except OSError as error:
-            log.debug("the anchor was not written: %s", error)
-        foreign = tx.changed and tx.changes != self._changes + 1
-        if tx.changed:
-            self._changes = tx.changes
-        self._head, self._signed = tx.seq, tx.checkpoint.seq if tx.checkpoint else 0
-        self._answer(eager, None, tx.changed, foreign)
 
     def _tick(self) -> None:
         try:

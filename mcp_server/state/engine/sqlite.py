@@ -132,6 +132,8 @@ class Database:
         self.cursor = self.connection.cursor()
         status = path.stat()
         self._identity = (status.st_dev, status.st_ino)
+        self.version = -1
+        """The file's version when the last transaction began; another one means that somebody else wrote in between."""
 
     def make_durable(self) -> None:
         """Make what was acknowledged survive a killed process and a power cut."""
@@ -149,6 +151,7 @@ class Database:
 
     def begin(self) -> None:
         self.cursor.execute("BEGIN IMMEDIATE")
+        self.version = self.cursor.execute("PRAGMA data_version").fetchone()[0]
 
     def commit(self) -> None:
         self.cursor.execute("COMMIT")

@@ -44,12 +44,12 @@ EPOCH = f"""SELECT coalesce(
     (SELECT CASE WHEN lost = '' THEN 0 ELSE {LOST_EPOCH} END FROM workspace))"""  # noqa: S608  # our own number
 
 
+@dataclass(eq=False)
 class View:
     """The state as it can be read now. `key` is None if nothing sealed can be checked."""
 
-    def __init__(self, link: "Database", key: LedgerKey | None) -> None:
-        self.link = link
-        self.key = key
+    link: "Database"
+    key: LedgerKey | None
 
     def fetch_all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
         found = self.link.connection.execute(sql, values)
@@ -66,13 +66,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class LedgerHead:
-    """Where the ledger ends."""
+    """Where the ledger ends, and what the last transaction knew of the postures."""
 
     seq: int
     hash: str
     checkpoint: Checkpoint | None
     version: int = -1
     """The file's version at that time; a different one means that another process has written since."""
+    epochs: dict[str, int] = field(default_factory=dict[str, int])
+    unsettled: frozenset[str] | None = None
 
 
 def read_ledger_head(link: "Database") -> LedgerHead:
@@ -100,8 +102,8 @@ class Transaction(View):
         tip = tip or read_ledger_head(link)
         self.seq, self.hash, self.checkpoint = tip.seq, tip.hash, tip.checkpoint
         self.rows: list[tuple[int, str, str]] = []
-        self._epochs: dict[str, int] = {}
-        self.unsettled: frozenset[str] | None = None
+        self.epochs = tip.epochs
+        self.unsettled = tip.unsettled
         """Principals with pending posture changes; None until first asked."""
 
     def append(self, kind: RowKind, fields: Mapping[str, Any]) -> int:
@@ -112,32 +114,28 @@ class Transaction(View):
         return seq
 
     def fetch_all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
-        self._flush_rows()
+        self.flush_rows()
         return super().fetch_all(sql, **values)
 
     def fetch_each(self, sql: str, **values: Any) -> Iterator[Any]:
-        self._flush_rows()
+        self.flush_rows()
         return super().fetch_each(sql, **values)
 
-    def _flush_rows(self) -> None:
+    def flush_rows(self) -> None:
         if self.rows:
             self.link.insert(self.rows)
             self.rows.clear()
 
     def get_epoch(self, principal: str) -> int:
-        if principal not in self._epochs:
+        if principal not in self.epochs:
             row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
-            self._epochs[principal] = to_whole_number(row[0]) if row else 0
-        return self._epochs[principal]
+            self.epochs[principal] = to_whole_number(row[0]) if row else 0
+        return self.epochs[principal]
 
-    def set_epoch(self, principal: str, epoch: int) -> None:
-        self._epochs[principal] = epoch
-
-    def write(self) -> None:
-        self._flush_rows()
-        if self.changed:
-            self.link.cursor.execute("UPDATE workspace SET changes = changes + 1")
-            self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]
+    def count_change(self) -> None:
+        """Count a change of posture or sessions, which other processes notice by that number."""
+        self.link.cursor.execute("UPDATE workspace SET changes = changes + 1")
+        self.changes += self.link.cursor.execute("SELECT changes FROM workspace").fetchone()[0]
 
     def run(self, sql: str, **values: Any) -> None:
         self.link.connection.execute(sql, values)
@@ -167,14 +165,17 @@ class StateWorkspace:
 
     def begin(self) -> Transaction:
         self.link.begin()
-        version, tip, self.tip = self.link.data_version(), self.tip, None
-        known = tip if tip is not None and tip.version == version else None
+        tip, self.tip = self.tip, None
+        known = tip if tip is not None and tip.version == self.link.version else None
         return Transaction(self.link, self.key, self.clock, self.process, known)
 
     def commit(self, tx: Transaction) -> None:
-        tx.write()
+        tx.flush_rows()
+        if tx.changed:
+            tx.count_change()
         self.link.commit()
-        self.tip = LedgerHead(tx.seq, tx.hash, tx.checkpoint, self.link.data_version())
+        # Our own commit leaves the file's version as it was.
+        self.tip = LedgerHead(tx.seq, tx.hash, tx.checkpoint, self.link.version, tx.epochs, tx.unsettled)
 
     def put_anchor(self, tx: Transaction) -> None:
         """Write the newest row's anchor beside the file, after the commit and under the same lock."""
@@ -183,7 +184,7 @@ class StateWorkspace:
 
     def refuse_when_full(self) -> None:
         """Room to restore the reserve is the sign that there is space again."""
-        self.full = self.full and not self.reserve.keep()
+        self.full = not self.reserve.keep()
         if self.full:
             raise self.link.make_full_refusal()
 
@@ -228,17 +229,13 @@ class Inbox:
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[StoreJob | None] = queue.SimpleQueue()
         self._pending: deque[StoreJob] = deque(maxlen=MOST_PENDING)
-
-    def put(self, wish: StoreJob) -> None:
-        self._queue.put(wish)
+        self.put: Callable[[StoreJob], None] = self._queue.put
+        self.defer: Callable[[StoreJob], None] = self._pending.append
+        """Wakes nobody: the next batch or tick takes it along."""
 
     def end(self) -> None:
         """No request follows this one."""
         self._queue.put(None)
-
-    def defer(self, wish: StoreJob) -> None:
-        """Wakes nobody: the next batch or tick takes it along."""
-        self._pending.append(wish)
 
     def put_back(self, wishes: list[StoreJob]) -> None:
         self._pending.extendleft(reversed(wishes))
