@@ -4,7 +4,7 @@ run."""
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -21,7 +21,7 @@ from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.shell import ReadLine
-from mcp_server.model.tools import READING, Arguments, Demand, Effect
+from mcp_server.model.tools import READING, Arguments, Demand, Effect, RuleSubject
 from mcp_server.model.verification import find_test_outcome
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.stages import get_current_stage
@@ -65,15 +65,20 @@ class LedgerRecorder:
     """What a yes is about."""
     read_line: ReadLine
     """Takes a line of shell apart, to tell whether it ran tests."""
+    _client_names: dict[str, str] = field(default_factory=dict[str, str])
+    """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
 
     async def record_intent(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Record what is about to run. The same transaction uses up the approval and counts a unit."""
         intent = self._build_row(IntentRow, found, posture, decision)
+        terms = None
+        if yes is not None or posture.run_control is RunControl.ASSISTED:
+            terms = self._build_question_terms(found, intent, yes, facts)
         # A call cancelled meanwhile is recorded all the same, and its row would be left without an outcome.
         with anyio.CancelScope(shield=True):
-            return await self.store.record_intent(intent, self._build_question_terms(found, intent, yes, facts))
+            return await self.store.record_intent(intent, terms)
         raise AssertionError("a scope that nobody cancels swallows nothing")
 
     async def record_refusal(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
@@ -109,28 +114,26 @@ class LedgerRecorder:
     ) -> None:
         """Record how the call ended. Nobody waits for this: the caller was promised only the row before."""
         text = shown.text if shown is not None else ""
+        code = shown.code if isinstance(shown, Problem) else None
+        ran_command = found.tool.subject is not None and found.tool.subject[1] is RuleSubject.COMMAND
         self.store.record_outcome(
             OutcomeRow(
                 intent=underway.intent,
                 ending=ending,
-                code=_get_code(shown) or (Code.CANCELLED if ending == "cancelled" else None),
+                code=code or (Code.CANCELLED if ending == "cancelled" else None),
                 latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
                 session=found.live.session.id,
                 tool=found.tool.name,
                 run=underway.run,
-                notes=tuple(self._collect_notes(found, underway, shown)),
-                tested=find_test_outcome(found.tool, found.arguments, shown, self.read_line),
+                notes=tuple(self._collect_notes(found, underway, shown)) if isinstance(shown, Done) else (),
+                tested=find_test_outcome(found.tool, found.arguments, shown, self.read_line) if ran_command else "",
             )
         )
 
-    def _collect_notes(
-        self, found: ResolvedCall, underway: CallRecord, shown: Ending | None
-    ) -> Iterator[tuple[str, str]]:
+    def _collect_notes(self, found: ResolvedCall, underway: CallRecord, shown: Done) -> Iterator[tuple[str, str]]:
         """Collect what a summary of the run will need and the ledger does not hold, since it holds no arguments."""
-        if not isinstance(shown, Done):
-            return
         said = shown.meta.get("notes")
         if isinstance(said, Mapping):
             yield from ((str(kind), self.redact(str(text))) for kind, text in cast(Mapping[str, Any], said).items())
@@ -141,7 +144,7 @@ class LedgerRecorder:
     def _build_question_terms(
         self, found: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
     ) -> QuestionTerms | None:
-        """Return what the call needs besides its record; None for nearly every call."""
+        """Return what the call needs besides its record, if it was approved or may end a unit."""
         changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
         counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
         if yes is None and not counted:
@@ -183,9 +186,15 @@ class LedgerRecorder:
         return judged
 
     def _build_origin(self, asked: CallRequest, live: LiveSession) -> Origin:
+        name = asked.client.name[:LONGEST_TEXT]
+        client = self._client_names.get(name)
+        if client is None:
+            if len(self._client_names) > MOST_COUNTED:
+                self._client_names.clear()
+            client = self._client_names[name] = self.redact(name)[:LONGEST_NAME]
         return Origin(
             conversation=self.conversation,
-            client=self.redact(asked.client.name[:LONGEST_TEXT])[:LONGEST_NAME],
+            client=client,
             transport=asked.transport,
             surface=asked.surface,
             passing=live.passing,
@@ -228,7 +237,3 @@ def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], in
         return known[key]
 
     return count_shown_tools
-
-
-def _get_code(ending: Ending | None) -> Code | None:
-    return ending.code if isinstance(ending, Problem) else None

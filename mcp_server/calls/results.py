@@ -65,13 +65,20 @@ class ResultFilter:
     spill: Spill
 
     async def filter_ending(self, ending: Ending, tool: Tool) -> Ending:
-        match ending:
-            case Done():
-                return await self._filter_done(ending, tool)
-            case Problem():
-                return self.filter_problem(ending)
-            case _:
-                return ending
+        if not isinstance(ending, Done):
+            return self.filter_problem(ending) if isinstance(ending, Problem) else ending
+        text = sanitize(ending.text) if ending.printed else ending.text
+        text = mark_untrusted(text, ending.outside) if ending.outside is not None else text
+        text = self.redactor.redact_known_values(text) if ending.verbatim else self.redactor.redact(text)
+        if len(text) > tool.max_result_chars:
+            text, _ = await anyio.to_thread.run_sync(
+                spill_long_text, text, tool.max_result_chars, self.spill, tool.name
+            )
+            # What was cut out of the text must not come back in the structured part.
+            return replace(ending, text=text, data=None)
+        if ending.data is None:
+            return ending if text == ending.text else replace(ending, text=text)
+        return replace(ending, text=text, data=self.redactor.redact_value(ending.data))
 
     def filter_problem(self, problem: Problem) -> Problem:
         """Filter the texts of a problem: they repeat what a caller sent or a program printed, and both can hold a
@@ -80,17 +87,3 @@ class ResultFilter:
         return replace(
             problem, message=cut(problem.message, MOST_PROBLEM_CHARS), way_out=cut(problem.way_out, MOST_PROBLEM_CHARS)
         )
-
-    async def _filter_done(self, done: Done, tool: Tool) -> Done:
-        text = sanitize(done.text) if done.printed else done.text
-        text = mark_untrusted(text, done.outside) if done.outside is not None else text
-        text = self.redactor.redact_known_values(text) if done.verbatim else self.redactor.redact(text)
-        if len(text) > tool.max_result_chars:
-            text, _ = await anyio.to_thread.run_sync(
-                spill_long_text, text, tool.max_result_chars, self.spill, tool.name
-            )
-            # What was cut out of the text must not come back in the structured part.
-            return replace(done, text=text, data=None)
-        if done.data is None:
-            return done if text == done.text else replace(done, text=text)
-        return replace(done, text=text, data=self.redactor.redact_value(done.data))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
-from mcp_types import CLIENT_INFO_META_KEY, ClientCapabilities
+from mcp_types import CLIENT_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
@@ -48,10 +48,13 @@ def identify_caller(ctx: Context, owner: str) -> Caller:
     modern = ctx.protocol_version in MODERN
     request: Request | None = ctx.request
     token = get_access_token()
+    transport = "stdio"
+    if request is not None:
+        transport = "sse" if request.scope["path"].startswith("/messages") else "http"
     return Caller(
         modern=modern,
         version=ctx.protocol_version,
-        transport=_get_transport(request),
+        transport=transport,
         page=request is not None and "origin" in request.headers,
         client=_get_client_name(ctx),
         principal=token.client_id if token else owner,
@@ -62,10 +65,6 @@ def identify_caller(ctx: Context, owner: str) -> Caller:
 
 def get_connection(ctx: Context) -> Connection:
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public way to it
-
-
-def get_capabilities(ctx: Context) -> ClientCapabilities:
-    return ctx.session.client_capabilities or ClientCapabilities()
 
 
 def keep_for_connection(
@@ -79,12 +78,6 @@ def keep_for_connection(
         if forget is not None:
             link.exit_stack.callback(forget, value)
     return value
-
-
-def _get_transport(request: Request | None) -> str:
-    if request is None:
-        return "stdio"
-    return "sse" if request.scope["path"].startswith("/messages") else "http"
 
 
 def _get_client_name(ctx: Context) -> str:

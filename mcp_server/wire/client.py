@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from mcp_server.calls.request import Interruption
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.wire.caller import Caller, Context, get_capabilities, get_connection
+from mcp_server.wire.caller import Caller, Context, get_connection
 from mcp_server.wire.notifications import Notifier
 
 ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
@@ -62,18 +62,23 @@ class ClientChannel:
         self._caller = caller
         self._notices = notices
         self._patience = patience
-        self._answered, asked, self._notes = self._read_earlier_rounds()
+        self.name = caller.client
+        self._answered: dict[str, Any] = {}
+        self._notes: dict[str, str] = {}
+        asked: frozenset[str] = frozenset()
+        state = (ctx.params or {}).get("requestState")
+        if caller.modern and isinstance(state, str):
+            # Earlier rounds of this call. We sealed the state, and it is bound to this very request.
+            found = json.loads(state)
+            self._answered, self._notes = dict(found.get("answered", {})), dict(found.get("notes", {}))
+            asked = frozenset(found.get("asked", ()))
         self.carried = asked | self._answered.keys()
         """The questions this call brings back. They are sealed, so that nobody answers what was never asked."""
-
-    @property
-    def name(self) -> str:
-        return self._caller.client
 
     def can(self, what: str) -> bool:
         if not (self._caller.modern or self._ctx.session.can_send_request):
             return False
-        have = get_capabilities(self._ctx)
+        have = self._ctx.session.client_capabilities or types.ClientCapabilities()
         form = have.elicitation is not None and (have.elicitation.form is not None or have.elicitation.url is None)
         return {
             "elicitation": form,
@@ -160,15 +165,6 @@ class ClientChannel:
         if dialog.cancelled_caught:
             raise Refusal(Problem(Code.CANCELLED, "menugate was ended before the client answered.", "Ask again later."))
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-    def _read_earlier_rounds(self) -> tuple[dict[str, Any], frozenset[str], dict[str, str]]:
-        """Return the answers from earlier rounds, the questions of the last, and the notes on them. We sealed the
-        state, and it is bound to this very request."""
-        state = (self._ctx.params or {}).get("requestState")
-        if not self._caller.modern or not isinstance(state, str):
-            return {}, frozenset(), {}
-        found = json.loads(state)
-        return dict(found.get("answered", {})), frozenset(found.get("asked", ())), dict(found.get("notes", {}))
 
     def _has_answer(self, key: str, method: str = "elicitation/create") -> bool:
         if key in self._answered:

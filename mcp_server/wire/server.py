@@ -163,7 +163,7 @@ class Handlers:
             await self.postures.get_for_display(who.principal)
             await self.notices.announce_move(live, before, watch, make_aside_teller(ctx, who))
 
-        client = self._make_client_channel(ctx, who)
+        client = ClientChannel(ctx, who, self.notices, self.patience)
         asked = CallRequest(
             tool=name,
             arguments=arguments,
@@ -185,9 +185,6 @@ class Handlers:
         except ClientUnsupported as unsupported:
             raise unsupported.error from None
 
-    def _make_client_channel(self, ctx: Context, who: Caller) -> ClientChannel:
-        return ClientChannel(ctx, who, self.notices, self.patience)
-
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
         return self.offers.list_prompts(params, self.listings.keeps_prompts(identify_caller(ctx, self.owner)))
 
@@ -195,7 +192,7 @@ class Handlers:
         who = identify_caller(ctx, self.owner)
         live = self.get_client_list(ctx, who).live
         speaker = PromptCaller(
-            who.principal, "" if live.passing else live.session.id, self._make_client_channel(ctx, who)
+            who.principal, "" if live.passing else live.session.id, ClientChannel(ctx, who, self.notices, self.patience)
         )
         try:
             return await self.offers.get_prompt(params, speaker, self.listings.keeps_prompts(who))

@@ -58,13 +58,17 @@ class LineBuffer:
     def feed(self, chunk: bytes) -> Iterator[bytes | LineTooLong]:
         *lines, rest = chunk.split(b"\n")
         for line in lines:
-            self._rest += line
-            yield from self._drop_overlong()
-            yield from self._end_line()
-        self._rest += rest
-        yield from self._drop_overlong()
+            yield from self._add(line)
+            whole, overlong = self._rest, self._overlong
+            self._rest, self._overlong = bytearray(), False
+            if overlong:
+                yield from self._find_late_id(whole)
+            else:
+                yield bytes(whole)
+        yield from self._add(rest)
 
-    def _drop_overlong(self) -> Iterator[LineTooLong]:
+    def _add(self, part: bytes) -> Iterator[LineTooLong]:
+        self._rest += part
         if not self._overlong and len(self._rest) > LONGEST_LINE:
             self._overlong = True
             self._known = _find_members(FIRST.match(self._rest, 0, TIP))
@@ -73,12 +77,8 @@ class LineBuffer:
         if self._overlong:
             del self._rest[:-TIP]
 
-    def _end_line(self) -> Iterator[bytes | LineTooLong]:
-        whole, overlong = bytes(self._rest), self._overlong
-        self._rest, self._overlong = bytearray(), False
-        if not overlong:
-            yield whole
-        elif _get_request_id(self._known) is None:
+    def _find_late_id(self, whole: bytearray) -> Iterator[LineTooLong]:
+        if _get_request_id(self._known) is None:
             late = _get_request_id(self._known | _find_members(LAST.search(whole)))
             if late is not None:
                 yield LineTooLong(late)
@@ -168,7 +168,10 @@ class Incoming:
 
     async def receive(self) -> SessionMessage | Exception:
         while not self._ready:
-            chunk = await _read_chunk(self._reader)
+            if isinstance(self._reader, int):
+                chunk = await anyio.to_thread.run_sync(os.read, self._reader, CHUNK, abandon_on_cancel=True)
+            else:
+                chunk = await self._reader.read(CHUNK)
             # The last line may end with the stream instead of a newline, as scripts often write it.
             for line in self._lines.feed(chunk or b"\n"):
                 await self._take(line)
@@ -266,12 +269,6 @@ async def _open_writer(fd: int) -> Sink:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(fd, "wb", 0))
     return asyncio.StreamWriter(transport, protocol, None, loop)
-
-
-async def _read_chunk(reader: Source) -> bytes:
-    if isinstance(reader, int):
-        return await anyio.to_thread.run_sync(os.read, reader, CHUNK, abandon_on_cancel=True)
-    return await reader.read(CHUNK)
 
 
 def _write_all(fd: int, data: bytes) -> None:
