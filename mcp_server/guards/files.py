@@ -253,14 +253,12 @@ class WorkspaceFiles:
         return self.finder.glob(replace(search, path=self.jail.to_relative(search.path)))
 
     def remember(self, path: str, stamp: Stamp) -> None:
-        self.seen.remember(self._find_real_path(path), stamp)
+        self.seen.remember(path, stamp)
 
     def recall(self, path: str) -> Stamp | None:
-        return self.seen.recall(self._find_real_path(path))
-
-    def _find_real_path(self, path: str) -> str:
         with self.jail.open_place(self.jail.to_relative(path), reading=True) as place:
-            return place.path
+            real = place.path
+        return self.seen.recall(real)
 
     def _check_movable(self, asked: str, place: JailPath) -> os.stat_result:
         self.grant.require_change(asked, place)

@@ -19,10 +19,10 @@ from mcp_server.guards.refusals import (
     build_dangling_link_refusal,
     build_file_kind_refusal,
     build_hardlink_refusal,
+    build_os_refusal,
     build_outside_refusal,
     build_path_refusal,
     build_private_refusal,
-    translate_os_errors,
 )
 from mcp_server.model.results import Refusal
 
@@ -114,13 +114,15 @@ class Jail:
     def open_place(self, path: str, follow: bool = True, reading: bool = False) -> Generator[JailPath, None, None]:
         """Yield the real place of a path, with its folder open. The last part need not exist."""
         asked = self._normalize_path(path)
-        with translate_os_errors(asked, str(self.root)):
+        try:
             here = self._resolve_place(asked, follow)
             try:
                 self._check_place(here, asked, reading)
                 yield here
             finally:
                 os.close(here.folder)
+        except OSError as error:
+            raise build_os_refusal(error, asked, str(self.root)) from error
 
     def resolve_links(self, path: str) -> str:
         """Return where the path's links lead, below the workspace. Return the path as written if it has no links or may
@@ -183,13 +185,13 @@ class Jail:
     def _check_place(self, place: JailPath, asked: str, reading: bool) -> None:
         """Climb from the place up to the workspace by identity, so that no spelling, link or mount can disguise a
         folder."""
-        private, readable = (
-            self._find_identities(self._private),
-            self._find_identities(self._readable if reading else ()),
-        )
-        for absent in self._private:
-            if not absent.exists() and _remove_root_prefix(str(self.root / place.path), str(absent)) is not None:
-                raise build_private_refusal(asked)
+        private = self._find_identities(self._private)
+        readable = self._find_identities(self._readable) if reading else set[Identity]()
+        if len(private) < len(self._private):
+            # What does not exist yet has no identity; its name decides.
+            for absent in self._private:
+                if not absent.exists() and _remove_root_prefix(str(self.root / place.path), str(absent)) is not None:
+                    raise build_private_refusal(asked)
         for identity in self._climb_to_workspace(place):
             if identity in readable:
                 return

@@ -11,7 +11,6 @@ import platform
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 Resolve: TypeAlias = Callable[[int, str], tuple[int, str]]
@@ -74,7 +73,9 @@ def open_by_kernel(root: int, path: str) -> tuple[int, str]:
 def _find_real_path(root: int, folder: int) -> str:
     if os.fstat(folder).st_nlink == 0:
         raise FileNotFoundError(errno.ENOENT, "taken away while it was opened")
-    top, here = (str(Path(f"/proc/self/fd/{number}").readlink()).rstrip("/") for number in (root, folder))
+    # Asked at every opening, and a `Path` costs as much again.
+    top = os.readlink(f"/proc/self/fd/{root}").rstrip("/")  # noqa: PTH115
+    here = os.readlink(f"/proc/self/fd/{folder}").rstrip("/")  # noqa: PTH115
     if here == top:
         return "."
     if not here.startswith(top + "/"):

@@ -2,8 +2,6 @@
 
 import errno
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_surrogates
@@ -101,25 +99,16 @@ def build_move_refusal(error: OSError, old: str, new: str) -> Refusal:
     )
 
 
-@contextmanager
-def translate_os_errors(path: str, root: str) -> Generator[None, None, None]:
-    """Turn the operating system's errors about this path into refusals in the reader's words."""
-    try:
-        yield
-    except OSError as error:
-        raise Refusal(_problem_from_errno(error.errno or 0, path, root)) from error
-
-
-def _problem_from_errno(number: int, path: str, root: str) -> Problem:
-    path = escape_surrogates(path)
+def build_os_refusal(error: OSError, path: str, root: str) -> Refusal:
+    """Say in the reader's words what the operating system answered about this path."""
+    number, path = error.errno or 0, escape_surrogates(path)
     if number == errno.EXDEV:
-        return Problem(
-            Code.PATH_REFUSED,
+        return build_path_refusal(
             f"`{path}` goes through a link that is absolute or leaves the workspace.",
             f"Give the path of the file itself, inside `{root}`.",
         )
     code, message, way_out = ANSWERS.get(number, (Code.TOOL_FAILED, "`{path}`: {reason}.", ""))
-    return Problem(code, message.format(path=path, reason=os.strerror(number)), way_out.format(path=path))
+    return Refusal(Problem(code, message.format(path=path, reason=os.strerror(number)), way_out.format(path=path)))
 
 
 NO_ROOM = (

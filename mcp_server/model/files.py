@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -120,10 +121,14 @@ HARMLESS = re.compile(
 )
 """Examples without the values, and source code about secrets."""
 
+REMEMBERED = 1024
+"""Paths whose judgement is remembered: one call asks about the same path several times, and it depends on nothing
+else."""
 INSTALLED = frozenset({"node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"})
 """Folders of installed packages: what looks like a secret there came with them, and there is too much of it."""
 
 
+@lru_cache(REMEMBERED)
 def is_protected(path: str) -> bool:
     """True if writing there needs the person's approval. Looks only at the words of the path."""
     names = _split_names(path)
@@ -132,6 +137,7 @@ def is_protected(path: str) -> bool:
     )
 
 
+@lru_cache(REMEMBERED)
 def is_secret(path: str) -> bool:
     """True if reading this file needs the person's approval. Looks only at the words of the path."""
     names = _split_names(path)
@@ -206,7 +212,8 @@ class Files(Protocol):
     def glob(self, search: Search) -> SearchResult: ...
 
     def remember(self, path: str, stamp: Stamp) -> None:
-        """Remember that this session has seen the file with this stamp."""
+        """Remember that this session has seen the file with this stamp. The path is the one that `read` or `write`
+        answered with: where the file really is."""
         ...
 
     def recall(self, path: str) -> Stamp | None: ...

@@ -89,13 +89,15 @@ class LazyFunction:
     behind a demand that needs a parser, is loaded with the first call.
     """
 
-    __slots__ = ("where",)
+    __slots__ = ("_loaded", "where")
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self._loaded: Callable[..., Any] | None = None
 
     def __call__(self, *given: Any) -> Any:
-        return self.load_function()(*given)
+        self._loaded = self._loaded or self.load_function()
+        return self._loaded(*given)
 
     def load_function(self) -> Callable[..., Any]:
         module, _, name = self.where.partition(":")

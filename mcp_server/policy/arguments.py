@@ -27,6 +27,8 @@ WANTED = {
 
 
 PLAIN = (str, bool, type(None))
+SETTLED = (str, int)
+"""Texts and whole numbers stay as they are, and nearly every argument is one."""
 LARGEST = 2**63 - 1
 """The largest number that SQLite and the system's calls can be given."""
 
@@ -72,7 +74,7 @@ def find_json_fault(arguments: Arguments) -> str | None:
             return f"they are nested more than {DEEPEST} levels deep."
         elif isinstance(value, dict):
             for key, one in cast(dict[Any, Any], value).items():
-                if not isinstance(key, str) or _has_surrogates(key):
+                if not isinstance(key, str) or (not key.isascii() and _has_surrogates(key)):
                     return f"{_describe_place(where)} has a key that is not a text."
                 waiting.append((f"{where}.{key}" if where else key, depth + 1, one))
         elif isinstance(value, list):
@@ -194,6 +196,8 @@ def normalize_arguments(schema: Any, value: Any) -> Any:
         return int(value) if value.is_integer() and _is_integer_wanted(schema) else value
     if isinstance(value, Mapping):
         entries = cast(Mapping[str, Any], value)
+        if all(isinstance(one, SETTLED) for one in entries.values()):
+            return value  # pyright: ignore[reportUnknownVariableType]  # any JSON
         changed = {key: normalize_arguments(_find_entry_schema(schema, key), one) for key, one in entries.items()}
         return value if all(changed[key] is entries[key] for key in entries) else changed  # pyright: ignore[reportUnknownVariableType]  # any JSON
     if isinstance(value, list):
@@ -208,6 +212,8 @@ def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Argument
     null, or by an empty text where the schema takes none. What others made may tell null from nothing."""
 
     def drop_nulls(name: str, arguments: Arguments) -> Arguments:
+        if all(isinstance(one, SETTLED) and one != "" for one in arguments.values()):
+            return arguments
         return _drop_empty_entries(tools[name].arguments, arguments) if name in tools else arguments
 
     return drop_nulls

@@ -443,8 +443,9 @@ def test_secrets_need_a_yes_however_they_are_reached(guarded: WorkspaceFiles) ->
 
 def test_what_a_session_saw_is_kept_under_the_real_path(files: WorkspaceFiles, root: Path) -> None:
     (root / "alias").symlink_to("src/a.txt")
-    stamp = files.read("alias", EVERYTHING).stamp
-    files.remember("alias", stamp)
+    alias = files.read("alias", EVERYTHING)
+    stamp = alias.stamp
+    files.remember(alias.path, stamp)
     assert files.recall(str(root / "src" / "a.txt")) == stamp
     assert files.limit_to_grant(WRITE, seen=Memory()).recall("src/a.txt") is None
 

@@ -59,29 +59,23 @@ def count_lines(data: bytes) -> int:
 
 def build_line_page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> LinePage:
     """From that line on, until the lines or the characters are used up; at least one line."""
-    start = _find_line_start(data, first)
+    start, total = 0, count_lines(data)
+    for _ in range(first - 1):
+        start = data.find(b"\n", start) + 1
     shown: list[str] = []
     size, cut, end, changed = 0, 0, start, False
-    for number in range(first, min(first + lines, count_lines(data) + 1)):
+    for number in range(first, min(first + lines, total + 1)):
         stop = data.find(b"\n", end)
         stop = len(data) if stop < 0 else stop
         text, short = _decode_line(data[end:stop])
-        line = f"{number}\t{make_visible(text)}"
+        visible = make_visible(text)
+        line = f"{number}\t{visible}"
         if shown and size + len(line) > chars:
             break
-        changed, cut, size = changed or make_visible(text) != text, cut + short, size + len(line) + 1
+        changed, cut, size = changed or visible != text, cut + short, size + len(line) + 1
         shown.append(line + (f"… [this line has {stop - end:,} bytes]" if short else ""))
         end = stop + 1
-    return LinePage(
-        "\n".join(shown), first, first + len(shown) - 1, count_lines(data), min(end, len(data)) - start, cut, changed
-    )
-
-
-def _find_line_start(data: bytes, first: int) -> int:
-    at = 0
-    for _ in range(first - 1):
-        at = data.find(b"\n", at) + 1
-    return at
+    return LinePage("\n".join(shown), first, first + len(shown) - 1, total, min(end, len(data)) - start, cut, changed)
 
 
 def _decode_line(line: bytes) -> tuple[str, bool]:

@@ -1,6 +1,7 @@
 """What is in this file?"""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -12,14 +13,12 @@ from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refus
 from mcp_server.model.text import make_visible
 from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
 from tools.files.lines import (
-    BOM,
     MOST_BYTES,
     PAGE_CHARS,
     LinePage,
     build_line_page,
     count_lines,
     describe_non_text,
-    encode_text,
 )
 
 # What does a Jupyter notebook say, as text?
@@ -84,7 +83,8 @@ def _read(files: Files, args: ReadArguments) -> Ending:
             f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; `Read` opens files of up to {MOST_BYTES:,}.",
             "Find lines in it with `grep`, or read a part with `fs_read_file` and `offset`, `head` or `tail`.",
         )
-    ending = _read_picture(snapshot) or _read_text(snapshot, args)
+    kind = find_picture_type(snapshot.data)
+    ending = _show_picture(snapshot, kind) if kind else _read_text(snapshot, args)
     if isinstance(ending, Done):
         files.remember(snapshot.path, snapshot.stamp)
     return ending
@@ -114,10 +114,8 @@ def find_picture_type(data: bytes) -> str | None:
     return next((kind for start, kind in PICTURES if data.startswith(start)), None)
 
 
-def _read_picture(snapshot: Snapshot) -> Ending | None:
-    data, kind = snapshot.data, find_picture_type(snapshot.data)
-    if kind is None:
-        return None
+def _show_picture(snapshot: Snapshot, kind: str) -> Ending:
+    data = snapshot.data
     said = f"`{make_visible(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
     if len(data) > MOST_PICTURE_BYTES:
         return Problem(Code.TOO_LARGE, f"{said} Up to {MOST_PICTURE_BYTES:,} are shown.", "Make it smaller first.")
@@ -134,7 +132,7 @@ def _read_text(snapshot: Snapshot, args: ReadArguments) -> Ending:
             f"`{make_visible(snapshot.path)}` is {what}; `Read` shows text in UTF-8, pictures and notebooks.",
             "`fs_read_file` with `encoding` base64 gives its bytes.",
         )
-    data = data.removeprefix(encode_text(BOM))
+    data = data.removeprefix(BOM_UTF8)
     if not data:
         return Done(f"[`{make_visible(snapshot.path)}` is empty: it has no content at all.]")
     first, total = args.get("offset", 1), count_lines(data)
