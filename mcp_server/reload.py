@@ -49,7 +49,7 @@ class ConfigurationReload:
 
     started: Configuration
     settings: Settings
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     postures: CurrentPostures
     changed: Callable[[Policy], None]
     """Called with every new policy at once, before any decision uses it."""
@@ -89,7 +89,7 @@ class ConfigurationReload:
         self._operators = self._owns = (self.started,)
         self._paths = tuple(self._get_watched_paths())
         self.since = time.time_ns()
-        self.ruling.renew = self.renew
+        self.current_policy.renew = self.renew
         self._watch = FileWatch(self._mark_dirty)
 
     async def renew(self) -> None:
@@ -129,7 +129,7 @@ class ConfigurationReload:
                 if self._news and self._still:
                     self._news = False
                     config = str(self.settings.config) if self.settings.config else None
-                    await self.record(config, len(self.ruling.policy.rules.every), self.fault)
+                    await self.record(config, len(self.current_policy.policy.rules.every), self.fault)
             except Exception:
                 log.exception("what was changed in the configuration could not be taken over")
 
@@ -221,9 +221,9 @@ class ConfigurationReload:
         ]
         now = combine_configurations([*self._older, self.held])
         policy = replace(
-            self.ruling.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
+            self.current_policy.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
         )
-        self.ruling.policy = policy
+        self.current_policy.policy = policy
         self.changed(policy)
         self.postures.ceiling = policy.ceiling
         self.postures.default = now.posture

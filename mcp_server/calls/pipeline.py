@@ -52,54 +52,54 @@ NO_FACTS: Arguments = {}
 
 @dataclass(frozen=True)
 class Pipeline:
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     postures: CurrentPostures
-    finding: CallResolver
+    resolver: CallResolver
     recorder: LedgerRecorder
     approvals: Approvals
-    course: RunLifecycle
-    showing: ResultFilter
+    runs: RunLifecycle
+    result_filter: ResultFilter
     ports: PortFactories
     navigators: Navigators
     run_memory: SummarySchedule
     phases: PhaseLogs
-    live_calls: RunningCalls
+    running_calls: RunningCalls
     failed: Callable[[str, BaseException], None]
     """Receives exceptions that are our own fault; the client never sees them."""
 
     @property
     def policy(self) -> Policy:
-        return self.ruling.policy
+        return self.current_policy.policy
 
     async def run(self, asked: CallRequest) -> Ending:
         """Run one call, from the request to the answer. Nothing fails open: without a record, nothing runs."""
         try:
-            await self.ruling.renew()
-            found = await self.finding.resolve_call(asked)
+            await self.current_policy.renew()
+            found = await self.resolver.resolve_call(asked)
             if isinstance(found, Problem):
                 return await self.refuse_unresolved_call(asked, found)
-            await self.live_calls.enlist()
-            running = self.live_calls.enter(found)
+            await self.running_calls.enlist()
+            running = self.running_calls.enter(found)
             try:
                 with running.scope:
                     entered = await self.enter_carried_mode(found)
                     return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only a call that the person stopped gets here.
-                return self.showing.filter_problem(running.build_stopped_problem())
+                return self.result_filter.filter_problem(running.build_stopped_problem())
             finally:
-                self.live_calls.leave(running)
+                self.running_calls.leave(running)
         except Refusal as trouble:
             # The state could not be written, and without a record nothing runs.
-            return self.showing.filter_problem(trouble.problem)
+            return self.result_filter.filter_problem(trouble.problem)
 
     async def decide_and_act(self, found: ResolvedCall) -> Ending:
         """Decide, ask if needed, decide again: only the last decision counts, because things may change while the
         person answers."""
         yes: ApprovalGrant | None = None
         while True:
-            found = await self.finding.look_through_tree(await self.apply_current_rules(found))
+            found = await self.resolver.look_through_tree(await self.apply_current_rules(found))
             posture = await self.postures.get_current(found.asked.principal)
-            await self.course.refresh_hold(found.live)
+            await self.runs.refresh_hold(found.live)
             decision = self.decide(found, posture, await self.count_phase_calls(found), yes is not None)
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, decision)
@@ -108,7 +108,7 @@ class Pipeline:
             if decision.verdict is Verdict.ASK:
                 answer = await self.ask_person(found, posture, decision)
                 if isinstance(answer, Problem):
-                    return self.showing.filter_problem(answer)
+                    return self.result_filter.filter_problem(answer)
                 yes = answer
                 continue
             # Look again: the facts may have changed since the person was asked.
@@ -127,16 +127,16 @@ class Pipeline:
                     # The posture has changed; a decision under the old one does not count.
                     await self.postures.refresh()
                 case RunPaused():
-                    await self.course.holds.refresh()
+                    await self.runs.holds.refresh()
 
     async def apply_current_rules(self, found: ResolvedCall) -> ResolvedCall:
         """Bring the call up to the current rules. New rules may be about places, so its links are followed again."""
         before = self.policy
-        await self.ruling.renew()
+        await self.current_policy.renew()
         return (
             found
             if self.policy is before
-            else replace(found, led=self.finding.follow_links(found.tool, found.arguments))
+            else replace(found, led=self.resolver.follow_links(found.tool, found.arguments))
         )
 
     async def begin_call(
@@ -177,19 +177,19 @@ class Pipeline:
         decision = decide(found.carrier, carrying, found.live.session, posture, self.policy)
         if decision.verdict is Verdict.DENY:
             return await self.refuse(replace(found, tool=found.carrier), posture, decision)
-        mode = self.finding.find_wished_mode(found)
+        mode = self.resolver.find_wished_mode(found)
         if isinstance(mode, Mode):
             there = await self.decide_in_mode(found, posture, mode)
             if there.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, there)
-        entered = await self.finding.enter_mode(found, mode) if isinstance(mode, Mode) else mode or found
+        entered = await self.resolver.enter_mode(found, mode) if isinstance(mode, Mode) else mode or found
         return await self.refuse_unresolved_call(found.asked, entered) if isinstance(entered, Problem) else entered
 
     async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
         """Decide a carried call as if its mode were entered already: a call that will be refused must not move
         anything."""
-        found = await self.finding.look_through_tree(await self.apply_current_rules(found))
-        await self.course.refresh_hold(found.live)
+        found = await self.resolver.look_through_tree(await self.apply_current_rules(found))
+        await self.runs.refresh_hold(found.live)
         session = replace(found.live.session, mode=mode.name)
         decision = self.decide(found, posture, await self.count_phase_calls(found), session=session)
         return explain_mode_not_entered(found.tool, mode, decision, self.policy)
@@ -197,16 +197,16 @@ class Pipeline:
     async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
         posture = await self.postures.get_current(asked.principal)
         await self.recorder.record_unresolved_call(asked, posture, problem)
-        return self.showing.filter_problem(problem)
+        return self.result_filter.filter_problem(problem)
 
     async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
         await self.recorder.record_refusal(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
-            await self.course.pause_overspent_run(found.live, decision.reason)
+            await self.runs.pause_overspent_run(found.live, decision.reason)
         problem = advise_other_mode(
             found, advise_thinking_with_handle(found, build_refusal_problem(decision)), self.policy
         )
-        return self.showing.filter_problem(advise_other_tools(found, problem, decision.instead, self.policy))
+        return self.result_filter.filter_problem(advise_other_tools(found, problem, decision.instead, self.policy))
 
     async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
@@ -235,7 +235,7 @@ class Pipeline:
         """Record that a call needed an approval and has none."""
         decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
         await self.recorder.record_refusal(found, posture, decision)
-        return self.showing.filter_problem(problem)
+        return self.result_filter.filter_problem(problem)
 
     async def act(
         self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
@@ -251,7 +251,7 @@ class Pipeline:
             # Cancelled while its row was written: the row stays, the tool does not run.
             await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._run_tool(found, context)
-            shown = await self.showing.filter_ending(advise_reading_first(found, ending, self.policy), found.tool)
+            shown = await self.result_filter.filter_ending(advise_reading_first(found, ending, self.policy), found.tool)
         except Interruption as interruption:
             found.live.spending.uncount_call(found.tool)
             self.recorder.record_outcome(found, underway, interruption.recorded_as)
@@ -264,7 +264,7 @@ class Pipeline:
         if not found.tool.meta:
             self.spend(found, shown)
             changed = decision.demand is not None and decision.demand.effect not in READING
-            before = await self.course.advance_stage(found.live, changed, isinstance(shown, Problem))
+            before = await self.runs.advance_stage(found.live, changed, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
         await announce_move(found, context.opened_desk, before)

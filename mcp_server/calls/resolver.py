@@ -34,7 +34,7 @@ from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
 
 @dataclass(frozen=True)
 class CallResolver:
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     sessions: Sessions
     navigators: Navigators
     root: str
@@ -46,7 +46,7 @@ class CallResolver:
 
     @property
     def policy(self) -> Policy:
-        return self.ruling.policy
+        return self.current_policy.policy
 
     async def resolve_call(self, asked: CallRequest) -> ResolvedCall | Problem:
         tool = self.policy.tools.get(asked.tool)
