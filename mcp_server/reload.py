@@ -17,7 +17,13 @@ import anyio
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
-from mcp_server.config.load import Configuration, RenewedConfiguration, apply_configuration, reload_configuration
+from mcp_server.config.load import (
+    Configuration,
+    RenewedConfiguration,
+    apply_configuration,
+    get_limits,
+    reload_configuration,
+)
 from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
@@ -225,9 +231,7 @@ class ConfigurationReload:
         )
         self.current_policy.policy = policy
         self.changed(policy)
-        self.postures.ceiling = policy.ceiling
-        self.postures.default = now.posture
-        self.postures.ceilings = {one.principal: one.max_profile for one in now.library.config.tokens}
+        self.postures.limits = get_limits(now, self.settings)
         self._behind = self._moved = True
 
     def _build_with_operators(self, one: Configuration) -> Configuration:
