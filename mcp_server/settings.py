@@ -176,7 +176,7 @@ def read_place(flags: Mapping[str, str | bool | None], environment: Mapping[str,
     get_given, home = partial(_get_given, flags, env), _find_home(env)
     workspace = _find_workspace(get_given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
-    config = get_given("config")
+    config, named = _find_config(get_given("config"), operators)
     keys, places = _find_keys(env, workspace, home)
     return Settings(
         workspace=workspace,
@@ -185,8 +185,8 @@ def read_place(flags: Mapping[str, str | bool | None], environment: Mapping[str,
         key_places=places,
         keys_last=keys.lifetime,
         operators=operators,
-        config=_find_config(config, operators),
-        named=_get_config_names(config, operators),
+        config=config,
+        named=named,
         profile=_parse_choice(Profile, "profile", get_given("profile")),
         max_profile=_parse_choice(Profile, "max-profile", get_given("max_profile")),
         person=f"local:{_get_user_name()}",
@@ -330,20 +330,15 @@ def _find_workspace(given: str | None) -> Path:
     return path
 
 
-def _find_config(given: str | None, folder: Path) -> Path | None:
+def _find_config(given: str | None, folder: Path) -> tuple[Path | None, tuple[Path, ...]]:
+    """The operator's file, and how it was named."""
     if given:
         path = Path(given).resolve()
         if not path.is_file():
             raise SettingsError(f"the configuration {path} is not a file; name one with --config, or leave it out.")
-        return path
+        return path, (Path(given).absolute(),)
     usual = folder / OPERATORS_FILE
-    return usual if usual.is_file() else None
-
-
-def _get_config_names(given: str | None, folder: Path) -> tuple[Path, ...]:
-    if given:
-        return (Path(given).absolute(),)
-    return (folder / "menugate.yaml",) if os.path.lexists(folder) else ()
+    return usual if usual.is_file() else None, (usual,) if os.path.lexists(folder) else ()
 
 
 def _parse_address(given: str | None) -> tuple[str, int] | None:

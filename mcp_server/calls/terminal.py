@@ -7,6 +7,7 @@ of this process decide, with a mark in the environment; if they cannot be seen, 
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Set
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -46,12 +47,10 @@ def request_posture_change(
     if problem := limits.find_ceiling_problem(principal, change):
         raise Refusal(problem)
 
-    def request(tx: "Transaction") -> PostureChoice:
-        choice = posture_changes.request_posture_change(tx, principal, change)
-        assert isinstance(choice, PostureChoice), "no epoch was given that could have passed"
-        return choice
-
-    return change_as_person(settings, request)
+    request = partial(posture_changes.request_posture_change, principal=principal, change=change)
+    choice = change_as_person(settings, request)
+    assert isinstance(choice, PostureChoice), "no epoch was given that could have passed"
+    return choice
 
 
 def confirm_posture_change(settings: Settings, principal: str, id: str) -> PostureChoice | None:

@@ -224,13 +224,14 @@ def change_or_complain(change: Callable[[], T]) -> T:
 def show_change(change: PostureChange, choice: "PostureChoice", posture: "Posture") -> None:
     from mcp_server.policy.badge import describe_axis_values, describe_change_timing
 
-    waiting = find_waiting_change(choice, change)
+    waiting = next((one for one in choice.waiting if one.id == change.id), None)
     say(
         f"{describe_axis_values(change.axes)}: ",
         "in force" if waiting is None else f"takes effect {describe_change_timing(waiting)}",
     )
     show_badge(posture)
-    show_pending_changes(choice)
+    if choice.has_pending_changes:
+        show_pending_changes(choice)
     wished = format_value(change.axes.get("profile"))
     if waiting is None and "profile" in change.axes and wished != posture.profile:
         note(f"The ceiling keeps the profile at {posture.profile}.")
@@ -248,10 +249,6 @@ def change_to_json(change: PostureChange, context: ChoiceContext, whose: str) ->
     with open_state_reader(context.settings) as state:
         stands = build_posture_view(context.settings, context.limits, state, False, whose)
         servers = list_running_servers(state) if state else []
-    in_force = stands.choice is None or find_waiting_change(stands.choice, change) is None
+    in_force = stands.choice is None or change.id not in [one.id for one in stands.choice.waiting]
     about = {"id": change.id, "asked": change.axes, "scope": change.scope, "in_force": in_force}
     return {**about, **posture_to_json(stands), "servers": servers}
-
-
-def find_waiting_change(choice: "PostureChoice", change: PostureChange) -> PostureChange | None:
-    return next((one for one in choice.waiting if one.id == change.id), None)
