@@ -112,7 +112,7 @@ class App:
     notices: Notifier
     keeping: ObjectRegistry
     renewal: ConfigurationReload
-    live_calls: RunningCalls
+    running_calls: RunningCalls
     server: MenuServer
     health: HealthResponse
     token: str | None
@@ -130,7 +130,7 @@ class App:
         self.renewal.take_life_lock()
         changed = asyncio.Event()
         self.store.on_change(changed.set)
-        self.store.on_change(self.live_calls.check_for_orders)
+        self.store.on_change(self.running_calls.check_for_orders)
         if self.settings.http is None:
             # A host over stdio is waiting for its first list; the state is opened after that.
             person = self.settings.person
@@ -157,14 +157,14 @@ class App:
             # After the last child has ended: until then a child must be able to find its server.
             self.renewal.close()
             self.notices.close()
-            await self.live_calls.close()
+            await self.running_calls.close()
             await self.store.close()
             if self.last_words is not None:
                 await to_thread.run_sync(self.last_words)
 
     async def _end_after_signal(self) -> None:
         """End everything because of a signal, which is sent when no order can be written."""
-        if await self.live_calls.end_all():
+        if await self.running_calls.end_all():
             mark_obeyed(self.settings.state, os.getpid())
 
     async def _announce_changed_lists(self) -> None:

@@ -79,7 +79,7 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
 
     def left(session: str) -> None:
         keeping.release_session(session)
-        live_calls.board.schedule_write()
+        running_calls.board.schedule_write()
 
     sessions = Sessions(store, holds, new_id, make_session_handle, left)
     token, conversation = load_http_token(settings), new_id()
@@ -89,14 +89,24 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
         from mcp_server.gate import Rooms, build_gate
 
         rooms = Rooms(
-            store, sessions, holds, doors.postures, ruling, time, keeping, secrets, live_calls, notice, log_failure
+            store,
+            sessions,
+            holds,
+            doors.postures,
+            current_policy,
+            time,
+            keeping,
+            secrets,
+            running_calls,
+            notice,
+            log_failure,
         )
         return build_gate(found, settings, rooms, conversation)
 
     entrance = LazyPipeline(built, found.library.config.sandbox)
     found = replace(found, policy=replace(found.policy, shelter=entrance.get_sandbox_state))
-    doors, ruling = build_posture_changes(found, settings, store), CurrentPolicy(found.policy)
-    live_calls = RunningCalls(
+    doors, current_policy = build_posture_changes(found, settings, store), CurrentPolicy(found.policy)
+    running_calls = RunningCalls(
         store, holds, entrance.redact, new_id, doors.postures.get_known_principals, settings.state
     )
     halting = StopCommand(store, holds, new_id, build_profile_raise(found, store, time))
@@ -118,9 +128,9 @@ def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) 
         notices=front.notices,
         keeping=keeping,
         renewal=ConfigurationReload(
-            found, settings, ruling, doors.postures, front.listings.judge_by, make_configuration_recorder(store)
+            found, settings, current_policy, doors.postures, front.listings.judge_by, make_configuration_recorder(store)
         ),
-        live_calls=live_calls,
+        running_calls=running_calls,
         server=server,
         health=build_health_response(found, settings, doors),
         token=token,

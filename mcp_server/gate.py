@@ -61,12 +61,12 @@ class Rooms:
     sessions: Sessions
     holds: Holds
     postures: CurrentPostures
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     clock: Clock
     keeping: ObjectRegistry
     secrets: tuple[str, ...]
     """Values that are never shown."""
-    live_calls: RunningCalls
+    running_calls: RunningCalls
     notice: Callable[[Judged], None] | None
     failed: Callable[[str, BaseException], None]
     """Receives our own failures; no client ever sees them."""
@@ -197,21 +197,21 @@ def build_pipeline(
 ) -> Pipeline:
     jail, shop, redactor = guards
     policy, store, sessions, postures = found.policy, rooms.store, rooms.sessions, rooms.postures
-    ruling = rooms.ruling
+    current_policy = rooms.current_policy
     memory = ProjectMemory(store, redactor.redact)
     review = RunReview(store, shop.build_call_processes, build_review_check(found, store, redactor))
-    course = RunLifecycle(store, sessions, rooms.holds, postures.get_known, redactor, review, memory.learn)
+    runs = RunLifecycle(store, sessions, rooms.holds, postures.get_known, redactor, review, memory.learn)
 
-    navigators = Navigators(ruling, sessions, postures, course)
+    navigators = Navigators(current_policy, sessions, postures, runs)
     return Pipeline(
-        ruling=ruling,
+        current_policy=current_policy,
         postures=postures,
-        finding=CallResolver(
-            ruling, sessions, navigators, str(settings.workspace), jail.resolve_links, jail.list_beneath
+        resolver=CallResolver(
+            current_policy, sessions, navigators, str(settings.workspace), jail.resolve_links, jail.list_beneath
         ),
         recorder=LedgerRecorder(
             store,
-            build_tool_counter(ruling),
+            build_tool_counter(current_policy),
             conversation,
             redactor.redact,
             rooms.notice,
@@ -221,12 +221,12 @@ def build_pipeline(
         approvals=Approvals(
             store, rooms.clock, redactor, build_answer_trust(found.library.config), settings.approval_seconds
         ),
-        course=course,
-        showing=ResultFilter(redactor, open_swept_spill(settings)),
+        runs=runs,
+        result_filter=ResultFilter(redactor, open_swept_spill(settings)),
         ports=build_port_factories(found, settings, rooms, guards, memory),
         navigators=navigators,
         run_memory=SummarySchedule(store, found.library.config.folding),
         phases=PhaseLogs(store, policy),
-        live_calls=rooms.live_calls,
+        running_calls=rooms.running_calls,
         failed=lambda tool, fault: rooms.failed(f"the tool {tool}", fault),
     )

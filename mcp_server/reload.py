@@ -17,7 +17,13 @@ import anyio
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
-from mcp_server.config.load import Configuration, RenewedConfiguration, apply_configuration, reload_configuration
+from mcp_server.config.load import (
+    Configuration,
+    RenewedConfiguration,
+    apply_configuration,
+    get_limits,
+    reload_configuration,
+)
 from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
@@ -49,7 +55,7 @@ class ConfigurationReload:
 
     started: Configuration
     settings: Settings
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     postures: CurrentPostures
     changed: Callable[[Policy], None]
     """Called with every new policy at once, before any decision uses it."""
@@ -89,7 +95,7 @@ class ConfigurationReload:
         self._operators = self._owns = (self.started,)
         self._paths = tuple(self._get_watched_paths())
         self.since = time.time_ns()
-        self.ruling.renew, self.ruling.stale = self.renew, True
+        self.current_policy.renew, self.current_policy.stale = self.renew, True
         self._watch = FileWatch(self._mark_dirty)
 
     async def renew(self) -> None:
@@ -99,11 +105,11 @@ class ConfigurationReload:
         await self._check_for_changes()
 
     def _mark_dirty(self) -> None:
-        self._dirty = self.ruling.stale = True
+        self._dirty = self.current_policy.stale = True
 
     async def _check_for_changes(self) -> None:
         # Whatever interrupts this, the next call checks again.
-        self.ruling.stale = True
+        self.current_policy.stale = True
         stamps, still = self._read_stamps()
         if stamps != self._stamps or still != self._still:
             self._stamps, self._still = stamps, still
@@ -113,7 +119,7 @@ class ConfigurationReload:
         if self._behind:
             await self.postures.refresh()
             self._behind = False
-        self.ruling.stale = self._dirty or not self._still
+        self.current_policy.stale = self._dirty or not self._still
 
     async def follow(self) -> None:
         """Follow changes between calls: lists must follow too, and a file that was being written becomes settled."""
@@ -131,7 +137,7 @@ class ConfigurationReload:
                 if self._news and self._still:
                     self._news = False
                     config = str(self.settings.config) if self.settings.config else None
-                    await self.record(config, len(self.ruling.policy.rules.every), self.fault)
+                    await self.record(config, len(self.current_policy.policy.rules.every), self.fault)
             except Exception:
                 log.exception("what was changed in the configuration could not be taken over")
 
@@ -223,13 +229,11 @@ class ConfigurationReload:
         ]
         now = combine_configurations([*self._older, self.held])
         policy = replace(
-            self.ruling.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
+            self.current_policy.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
         )
-        self.ruling.policy = policy
+        self.current_policy.policy = policy
         self.changed(policy)
-        self.postures.ceiling = policy.ceiling
-        self.postures.default = now.posture
-        self.postures.ceilings = {one.principal: one.max_profile for one in now.library.config.tokens}
+        self.postures.limits = get_limits(now, self.settings)
         self._behind = self._moved = True
 
     def _build_with_operators(self, one: Configuration) -> Configuration:

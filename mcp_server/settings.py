@@ -5,14 +5,15 @@ import os
 import pwd
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_server.model.menus import Listing
 from mcp_server.model.posture import Profile
 
 if TYPE_CHECKING:
+    from mcp_server.model.menus import Listing
     from mcp_server.state.account import KeyFolder
 
 STATE_FOLDER = ".menugate"
@@ -25,7 +26,7 @@ ANDROID_HOME DOTNET_ROOT PNPM_HOME BUN_INSTALL RBENV_ROOT GEM_HOME SDKMAN_DIR SO
 """
 """The variables passed on to programs that we start; all others stay with us."""
 SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
-Axis = TypeVar("Axis", Listing, Profile)
+Axis = TypeVar("Axis", "Listing", Profile)
 
 
 class BuildError(Exception):
@@ -56,7 +57,7 @@ class Settings:
     menus: tuple[Path, ...] = ()
     http: tuple[str, int] | None = None
     mode: str | None = None
-    listing: Listing | None = None
+    listing: "Listing | None" = None
     profile: Profile | None = None
     max_profile: Profile | None = None
     auth: bool = True
@@ -144,18 +145,38 @@ class Settings:
 
 def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
     """Options win over `MENUGATE_*` variables, which win over defaults."""
+    from mcp_server.model.menus import Listing  # a command that reads the place alone lists nothing
+
     env = os.environ if environment is None else environment
+    get_given, home = partial(_get_given, flags, env), _find_home(env)
+    http, listing = _parse_address(get_given("http")), get_given("listing")
+    return replace(
+        read_place(flags, env),
+        menus=tuple(Path(one) for one in (get_given("menus") or "").split(os.pathsep) if one),
+        http=http,
+        mode=get_given("mode"),
+        listing=None if listing in (None, "auto") else _parse_choice(Listing, "listing", listing),
+        auth=_check_auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http),
+        hosts=_parse_list(get_given("allowed_hosts")),
+        origins=_parse_list(get_given("allowed_origins")),
+        traces=_read_exporter(env, "TRACES"),
+        metrics=_read_exporter(env, "METRICS"),
+        search_path=env.get("PATH") or os.defpath,
+        home=home,
+        variables=_get_inherited_variables(env, home),
+        variables_outside=_get_outside_variables(env),
+        secret_values=_get_secret_values(env),
+    )
 
-    def get_given(name: str) -> str | None:
-        flag = flags.get(name)
-        return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
 
-    home = _find_home(env)
+def read_place(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
+    """Who works where, and under which limits. A command that changes the posture needs no more; everything else has
+    its default."""
+    env = os.environ if environment is None else environment
+    get_given, home = partial(_get_given, flags, env), _find_home(env)
     workspace = _find_workspace(get_given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
-    config = _find_config(get_given("config"), operators)
-    http = _parse_address(get_given("http"))
-    auth = _check_auth(not flags.get("no_auth") and env.get("MENUGATE_NO_AUTH", "") in ("", "0"), http)
+    config, named = _find_config(get_given("config"), operators)
     keys, places = _find_keys(env, workspace, home)
     return Settings(
         workspace=workspace,
@@ -165,27 +186,16 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
         keys_last=keys.lifetime,
         operators=operators,
         config=config,
-        named=_get_config_names(get_given("config"), operators),
-        menus=tuple(Path(one) for one in (get_given("menus") or "").split(os.pathsep) if one),
-        http=http,
-        mode=get_given("mode"),
-        listing=None
-        if get_given("listing") in (None, "auto")
-        else _parse_choice(Listing, "listing", get_given("listing")),
+        named=named,
         profile=_parse_choice(Profile, "profile", get_given("profile")),
         max_profile=_parse_choice(Profile, "max-profile", get_given("max_profile")),
-        auth=auth,
-        hosts=_parse_list(get_given("allowed_hosts")),
-        origins=_parse_list(get_given("allowed_origins")),
         person=f"local:{_get_user_name()}",
-        traces=_read_exporter(env, "TRACES"),
-        metrics=_read_exporter(env, "METRICS"),
-        search_path=env.get("PATH") or os.defpath,
-        home=home,
-        variables=_get_inherited_variables(env, home),
-        variables_outside=_get_outside_variables(env),
-        secret_values=_get_secret_values(env),
     )
+
+
+def _get_given(flags: Mapping[str, str | bool | None], env: Mapping[str, str], name: str) -> str | None:
+    flag = flags.get(name)
+    return flag if isinstance(flag, str) else env.get(f"MENUGATE_{name.upper()}") or None
 
 
 def _find_home(env: Mapping[str, str]) -> Path:
@@ -320,20 +330,15 @@ def _find_workspace(given: str | None) -> Path:
     return path
 
 
-def _find_config(given: str | None, folder: Path) -> Path | None:
+def _find_config(given: str | None, folder: Path) -> tuple[Path | None, tuple[Path, ...]]:
+    """The operator's file, and how it was named."""
     if given:
         path = Path(given).resolve()
         if not path.is_file():
             raise SettingsError(f"the configuration {path} is not a file; name one with --config, or leave it out.")
-        return path
+        return path, (Path(given).absolute(),)
     usual = folder / OPERATORS_FILE
-    return usual if usual.is_file() else None
-
-
-def _get_config_names(given: str | None, folder: Path) -> tuple[Path, ...]:
-    if given:
-        return (Path(given).absolute(),)
-    return (folder / "menugate.yaml",) if os.path.lexists(folder) else ()
+    return usual if usual.is_file() else None, (usual,) if os.path.lexists(folder) else ()
 
 
 def _parse_address(given: str | None) -> tuple[str, int] | None:

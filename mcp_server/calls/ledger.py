@@ -221,14 +221,14 @@ def find_texts(value: Any) -> Iterator[str]:
             yield from find_texts(one)
 
 
-def build_tool_counter(ruling: CurrentPolicy) -> Callable[[Session, Posture], int]:
+def build_tool_counter(current_policy: CurrentPolicy) -> Callable[[Session, Posture], int]:
     """Count the visible tools. The number is the same for every call from the same position, so it is counted once."""
     known: dict[tuple[object, ...], int] = {}
 
-    judged = [ruling.policy]
+    judged = [current_policy.policy]
 
     def count_shown_tools(session: Session, posture: Posture) -> int:
-        policy = ruling.policy
+        policy = current_policy.policy
         if policy is not judged[0]:
             known.clear()
             judged[0] = policy

@@ -34,15 +34,15 @@ MOST_EARLIER = 5
 class Navigators:
     """Opens a navigator when a call needs one; most calls never move."""
 
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     sessions: Sessions
     postures: CurrentPostures
-    course: RunLifecycle
+    runs: RunLifecycle
 
     def open(self, asked: CallRequest, live: LiveSession, named: bool) -> "MenuNavigator":
         posture = partial(self.postures.get_known, live.session.principal)
         return MenuNavigator(
-            live, self.sessions, self.ruling.policy, posture, self.course, named, asked.fixed, asked.carriers
+            live, self.sessions, self.current_policy.policy, posture, self.runs, named, asked.fixed, asked.carriers
         )
 
 
@@ -52,7 +52,7 @@ class MenuNavigator:
     sessions: Sessions
     policy: Policy
     posture: Callable[[], Posture]
-    course: RunLifecycle
+    runs: RunLifecycle
     named: bool = False
     """The call carried a menu handle: it is about that place, and creates no other."""
     fixed: bool = False
@@ -125,13 +125,13 @@ class MenuNavigator:
         if not answer.strip():
             return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
         before = self.live.session
-        ending = await self.course.complete(self.live, answer, status)
+        ending = await self.runs.complete(self.live, answer, status)
         self._note_former_place(before)
         return ending
 
     async def think(self, content: str) -> Ending:
         before = self.live.session
-        ending = await self.course.think(self.live, content)
+        ending = await self.runs.think(self.live, content)
         self._note_former_place(before)
         return ending
 

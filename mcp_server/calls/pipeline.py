@@ -50,41 +50,41 @@ NO_FACTS: Arguments = {}
 
 @dataclass(frozen=True)
 class Pipeline:
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     postures: CurrentPostures
-    finding: CallResolver
+    resolver: CallResolver
     recorder: LedgerRecorder
     approvals: Approvals
-    course: RunLifecycle
-    showing: ResultFilter
+    runs: RunLifecycle
+    result_filter: ResultFilter
     ports: PortFactories
     navigators: Navigators
     run_memory: SummarySchedule
     phases: PhaseLogs
-    live_calls: RunningCalls
+    running_calls: RunningCalls
     failed: Callable[[str, BaseException], None]
     """Receives exceptions that are our own fault; the client never sees them."""
 
     async def run(self, asked: CallRequest) -> Ending:
         """Run one call, from the request to the answer. Nothing fails open: without a record, nothing runs."""
         try:
-            if self.ruling.stale:
-                await self.ruling.renew()
-            found = await self.finding.resolve_call(asked)
+            if self.current_policy.stale:
+                await self.current_policy.renew()
+            found = await self.resolver.resolve_call(asked)
             if isinstance(found, Problem):
                 return await self.refuse_unresolved_call(asked, found)
-            running = await self.live_calls.enter(found)
+            running = await self.running_calls.enter(found)
             try:
                 with running.scope:
                     entered = found if found.carrier is None else await self.enter_carried_mode(found, found.carrier)
                     return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only a call that the person stopped gets here.
-                return self.showing.filter_problem(running.build_stopped_problem())
+                return self.result_filter.filter_problem(running.build_stopped_problem())
             finally:
-                self.live_calls.leave(running)
+                self.running_calls.leave(running)
         except Refusal as trouble:
             # The state could not be written, and without a record nothing runs.
-            return self.showing.filter_problem(trouble.problem)
+            return self.result_filter.filter_problem(trouble.problem)
 
     async def decide_and_act(self, found: ResolvedCall) -> Ending:
         """Decide, ask if needed, decide again: only the last decision counts, because things may change while the
@@ -101,7 +101,7 @@ class Pipeline:
             if decision.verdict is Verdict.ASK:
                 answer = await self.ask_person(found, posture, decision)
                 if isinstance(answer, Problem):
-                    return self.showing.filter_problem(answer)
+                    return self.result_filter.filter_problem(answer)
                 yes = answer
                 continue
             # Look again: the facts may have changed since the person was asked.
@@ -121,17 +121,17 @@ class Pipeline:
                     # The posture has changed; a decision under the old one does not count.
                     await self.postures.refresh()
                 case RunPaused():
-                    await self.course.holds.refresh()
+                    await self.runs.holds.refresh()
 
     async def bring_up_to_date(self, found: ResolvedCall) -> ResolvedCall:
         """Apply the current rules, and look again at the folder that the call takes as a whole, if it takes one."""
-        if self.ruling.stale:
-            before = self.ruling.policy
-            await self.ruling.renew()
-            if self.ruling.policy is not before:
+        if self.current_policy.stale:
+            before = self.current_policy.policy
+            await self.current_policy.renew()
+            if self.current_policy.policy is not before:
                 # New rules may be about places.
-                found = replace(found, led=self.finding.follow_links(found.tool, found.arguments))
-        return await self.finding.look_through_tree(found) if found.tool.tree else found
+                found = replace(found, led=self.resolver.follow_links(found.tool, found.arguments))
+        return await self.resolver.look_through_tree(found) if found.tool.tree else found
 
     async def begin_call(
         self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
@@ -151,28 +151,28 @@ class Pipeline:
     ) -> Decision:
         """`mode` is one to enter first: decide as if the session were there already."""
         live = found.live
-        if self.course.holds.known != {} or live.session.held is not None:
-            await self.course.refresh_hold(live)
+        if self.runs.holds.known != {} or live.session.held is not None:
+            await self.runs.refresh_hold(live)
         in_phase = await self.phases.count_phase_calls(live, live.session.phase) if live.session.phase else 0
         spent = live.common.spending.get_budget_use(in_phase)
         within = found.asked.within.tool if found.asked.within else None
         call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
         session = replace(live.session, mode=mode.name) if mode else live.session
-        return decide(found.tool, call, session, posture, self.ruling.policy)
+        return decide(found.tool, call, session, posture, self.current_policy.policy)
 
     async def enter_carried_mode(self, found: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""
         posture = await self.postures.get_current(found.asked.principal)
         carrying = Call(carrier.name, found.asked.arguments)
-        decision = decide(carrier, carrying, found.live.session, posture, self.ruling.policy)
+        decision = decide(carrier, carrying, found.live.session, posture, self.current_policy.policy)
         if decision.verdict is Verdict.DENY:
             return await self.refuse(replace(found, tool=carrier), posture, decision)
-        mode = self.finding.find_wished_mode(found)
+        mode = self.resolver.find_wished_mode(found)
         if isinstance(mode, Mode):
             there = await self.decide_in_mode(found, posture, mode)
             if there.verdict is Verdict.DENY:
                 return await self.refuse(found, posture, there)
-        entered = await self.finding.enter_mode(found, mode) if isinstance(mode, Mode) else mode or found
+        entered = await self.resolver.enter_mode(found, mode) if isinstance(mode, Mode) else mode or found
         return await self.refuse_unresolved_call(found.asked, entered) if isinstance(entered, Problem) else entered
 
     async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
@@ -180,20 +180,20 @@ class Pipeline:
         anything."""
         found = await self.bring_up_to_date(found)
         decision = await self.decide(found, posture, mode=mode)
-        return explain_mode_not_entered(found.tool, mode, decision, self.ruling.policy)
+        return explain_mode_not_entered(found.tool, mode, decision, self.current_policy.policy)
 
     async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
         posture = await self.postures.get_current(asked.principal)
         await self.recorder.record_unresolved_call(asked, posture, problem)
-        return self.showing.filter_problem(problem)
+        return self.result_filter.filter_problem(problem)
 
     async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
         await self.recorder.record_refusal(found, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
-            await self.course.pause_overspent_run(found.live, decision.reason)
-        policy = self.ruling.policy
+            await self.runs.pause_overspent_run(found.live, decision.reason)
+        policy = self.current_policy.policy
         problem = advise_other_mode(found, advise_thinking_with_handle(found, build_refusal_problem(decision)), policy)
-        return self.showing.filter_problem(advise_other_tools(found, problem, decision.instead, policy))
+        return self.result_filter.filter_problem(advise_other_tools(found, problem, decision.instead, policy))
 
     async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
@@ -220,7 +220,7 @@ class Pipeline:
         """Record that a call needed an approval and has none."""
         decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
         await self.recorder.record_refusal(found, posture, decision)
-        return self.showing.filter_problem(problem)
+        return self.result_filter.filter_problem(problem)
 
     async def act(
         self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
@@ -239,8 +239,8 @@ class Pipeline:
             await anyio.lowlevel.checkpoint_if_cancelled()
             ending = await self._run_tool(found, context)
             if isinstance(ending, Problem):
-                ending = advise_reading_first(found, ending, self.ruling.policy)
-            shown = await self.showing.filter_ending(ending, found.tool)
+                ending = advise_reading_first(found, ending, self.current_policy.policy)
+            shown = await self.result_filter.filter_ending(ending, found.tool)
         except Interruption as interruption:
             found.live.common.spending.uncount_call(found.tool)
             self.recorder.record_outcome(found, underway, interruption.recorded_as)
@@ -253,7 +253,7 @@ class Pipeline:
         if not found.tool.meta:
             self.spend(found, shown)
             if posture.reasoning:
-                before = await self.course.advance_stage(found.live, effect not in READING, isinstance(shown, Problem))
+                before = await self.runs.advance_stage(found.live, effect not in READING, isinstance(shown, Problem))
         how = "done" if isinstance(shown, Done) else "problem"
         self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
         if before is not None or context.opened_desk is not None:
@@ -303,7 +303,7 @@ class Pipeline:
         return ending
 
     def _build_context(self, found: ResolvedCall, posture: Posture, decision: Decision, record: int) -> ToolContext:
-        policy = self.ruling.policy
+        policy = self.current_policy.policy
         profile = posture.cap_profile(policy.ceiling).profile
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.run_nested_call, found, record)
@@ -312,7 +312,7 @@ class Pipeline:
 
     async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """Run a call that a tool makes for its own answer. It is a call like any other."""
-        asked = build_nested_call(found, record, tool, arguments, self.ruling.policy)
+        asked = build_nested_call(found, record, tool, arguments, self.current_policy.policy)
         return asked if isinstance(asked, Problem) else await self.run(asked)
 
 

@@ -1,11 +1,12 @@
 """Which posture holds, and what is the only way to change it?"""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile, RunControl
-from mcp_server.model.results import Code, Problem
+from mcp_server.config.limits import Limits
+from mcp_server.model.posture import Posture, PostureChange, PostureChoice, RunControl
+from mcp_server.model.results import Problem
 from mcp_server.policy.pending import describe_pending, list_paused_runs, list_unanswered_approvals
 from mcp_server.policy.posture import PostureStep, list_coming_choices
 from mcp_server.policy.posture_width import get_narrower_posture
@@ -19,11 +20,7 @@ from mcp_server.state.store import Store
 @dataclass
 class CurrentPostures:
     store: Store
-    default: Posture
-    """The posture of a person who has chosen nothing yet."""
-    ceiling: Profile
-    ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
-    """Lower ceilings, for the principals that the operator gave one."""
+    limits: Limits
     _known: dict[str, Posture] = field(default_factory=dict[str, Posture])
     _assumed: set[str] = field(default_factory=set[str])
     """Principals whose posture comes from an early read: good enough for a list, not for a call."""
@@ -67,17 +64,8 @@ class CurrentPostures:
         self._assumed.discard(principal)
         return self._remember_choice(principal, chosen)
 
-    def get_ceiling(self, principal: str) -> Profile:
-        """The highest profile that this principal can have."""
-        own = self.ceilings.get(principal, self.ceiling)
-        return own if self.ceiling.covers(own) else self.ceiling
-
-    def posture_from_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
-        """Apply a choice to the default posture, capped by the ceiling."""
-        return (chosen.apply_to(self.default) if chosen else self.default).cap_profile(self.get_ceiling(principal))
-
     def _remember_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
-        found = self.posture_from_choice(principal, chosen)
+        found = self.limits.apply_choice(principal, chosen)
         if self._known.setdefault(principal, found) != found:
             self._moved.add(principal)
         self._known[principal] = found
@@ -97,17 +85,13 @@ class PostureChanges:
     store: Store
     postures: CurrentPostures
     new_id: Callable[[], str]
-    ceiling_set_by: str
-    """Who set the ceiling, in words for the person."""
 
     async def request_change(
         self, principal: str, change: PostureChange, epoch: int | None = None
     ) -> PostureChoice | VersionMoved | Problem:
         """`epoch`: that of the posture the change was weighed against. If another one holds by now, nothing changes."""
-        wished = change.axes.get("profile")
-        ceiling = self.postures.get_ceiling(principal)
-        if isinstance(wished, Profile) and not ceiling.covers(wished):
-            return self.build_ceiling_problem(principal, wished, ceiling)
+        if problem := self.postures.limits.find_ceiling_problem(principal, change):
+            return problem
         return await self.store.write(
             partial(posture_changes.request_posture_change, principal=principal, change=change, epoch=epoch)
         )
@@ -115,7 +99,7 @@ class PostureChanges:
     async def load_posture_and_choice(self, principal: str) -> tuple[Posture, PostureChoice | None]:
         """Read the posture and its pending changes from the file itself: a change must start from what is there now."""
         choice = await self.store.read(partial(posture.load_choice, principal=principal))
-        return self.postures.posture_from_choice(principal, choice), choice
+        return self.postures.limits.apply_choice(principal, choice), choice
 
     def find_narrowest_posture(
         self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange
@@ -123,7 +107,7 @@ class PostureChanges:
         """Return the narrowest of the current posture and those it will fall back to: making something outlast its time
         widens the posture, too."""
         for later in list_coming_choices(choice, change) if choice else ():
-            now = get_narrower_posture(now, self.postures.posture_from_choice(principal, later))
+            now = get_narrower_posture(now, self.postures.limits.apply_choice(principal, later))
         return now
 
     async def describe_waiting(self, principal: str, control: RunControl, now: int) -> list[str]:
@@ -141,12 +125,3 @@ class PostureChanges:
 
     async def drop(self, principal: str, ids: Iterable[str]) -> list[PostureStep]:
         return await self.store.write(partial(posture_changes.drop_changes, principal=principal, ids=tuple(ids)))
-
-    def build_ceiling_problem(self, principal: str, wished: Profile, ceiling: Profile) -> Problem:
-        own = ceiling is not self.postures.ceiling
-        by = f"the token of {principal} in the operator's configuration" if own else self.ceiling_set_by
-        return Problem(
-            Code.PROFILE_TOO_LOW,
-            f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
-            "Nothing was changed. Whoever set the ceiling can raise it there; a running server follows its file.",
-        )

@@ -34,7 +34,7 @@ from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
 
 @dataclass(frozen=True)
 class CallResolver:
-    ruling: CurrentPolicy
+    current_policy: CurrentPolicy
     sessions: Sessions
     navigators: Navigators
     root: str
@@ -45,7 +45,7 @@ class CallResolver:
     """Lists a folder; None if it has more entries than the given number."""
 
     async def resolve_call(self, asked: CallRequest) -> ResolvedCall | Problem:
-        policy = self.ruling.policy
+        policy = self.current_policy.policy
         tool = policy.tools.get(asked.tool)
         if tool is None:
             return build_unknown_tool_problem(asked.tool, policy)
@@ -76,11 +76,11 @@ class CallResolver:
         return ResolvedCall(asked, tool, asked.arguments, live, handle=handle)
 
     def follow_links(self, tool: Tool, arguments: Arguments) -> Arguments | None:
-        return resolve_links(tool, arguments, self.ruling.policy, self.leads, self.root)
+        return resolve_links(tool, arguments, self.current_policy.policy, self.leads, self.root)
 
     async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
         """Add what rules say about the folder that the call takes as a whole, as it is now."""
-        policy = self.ruling.policy
+        policy = self.current_policy.policy
         if not has_tree_rules(found.tool, policy):
             return found
         says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, policy, self.holds)

@@ -22,7 +22,6 @@ from mcp_server.model.posture import (
     Posture,
     PostureChange,
     PostureChoice,
-    Profile,
     format_value,
 )
 from mcp_server.model.results import Problem
@@ -228,9 +227,8 @@ class SlashCommands:
         least = self.doors.find_narrowest_posture(speaker.principal, now, choice, change)
         if not (is_widening(least, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
             return await self._request_change(speaker, change, now)
-        wished, ceiling = change.axes.get("profile"), self.doors.postures.get_ceiling(speaker.principal)
-        if isinstance(wished, Profile) and not ceiling.covers(wished):
-            return self.doors.build_ceiling_problem(speaker.principal, wished, ceiling).text
+        if problem := self.doors.postures.limits.find_ceiling_problem(speaker.principal, change):
+            return problem.text
         heard = await self.raising.ask_agreement(speaker, now.epoch, format_widening_question(least, change))
         if heard is None or heard.said not in (FormAnswer.YES, FormAnswer.NO):
             return await self._request_change(
@@ -254,7 +252,7 @@ class SlashCommands:
             await self.raising.leave_message(speaker, text)
         what = f"The client was asked and {why}. " if why else ""
         what += self._describe_result(change, found)
-        posture = self.doors.postures.posture_from_choice(speaker.principal, found)
+        posture = self.doors.postures.limits.apply_choice(speaker.principal, found)
         return describe_change(what, posture, found, chosen=not change.unconfirmed)
 
     def _describe_result(self, change: PostureChange, choice: PostureChoice) -> str:

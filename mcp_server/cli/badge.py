@@ -10,8 +10,7 @@ from mcp_server.model.text import escape_unprintable
 from mcp_server.settings import may_use_colours
 
 if TYPE_CHECKING:
-    from mcp_server.model.posture import Posture
-    from mcp_server.views.posture import PostureView
+    from mcp_server.model.posture import Posture, PostureChoice
 
 COLOURS: Mapping[str, str] = {
     "chat": "dim",
@@ -56,10 +55,10 @@ def set_terminal_title(posture: "Posture", project: str) -> None:
         print(f"\x1b]0;{escape_unprintable(format_title(posture, project))}\x07", end="", flush=True)
 
 
-def show_pending_changes(stands: "PostureView") -> None:
+def show_pending_changes(choice: "PostureChoice | None") -> None:
     from mcp_server.policy.badge import describe_pending_changes
 
-    for change, words in describe_pending_changes(stands.choice):
+    for change, words in describe_pending_changes(choice):
         how = "to confirm: `menugate steer --confirm" if change.unconfirmed else "to cancel: `menugate steer --cancel"
         say_prose("pending: ", words, (f"  ({how} {change.id}`)", "dim"))
 

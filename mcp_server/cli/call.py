@@ -58,9 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     import asyncio
 
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_to_file
     from mcp_server.model.results import Problem, Refusal
-    from mcp_server.person import refuse_inside_server
     from mcp_server.settings import BuildError
 
     try:

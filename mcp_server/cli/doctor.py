@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def require_person(settings: "Settings") -> None:
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.model.results import Refusal
-    from mcp_server.person import refuse_inside_server
 
     try:
         refuse_inside_server(settings)

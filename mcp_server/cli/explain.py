@@ -164,10 +164,11 @@ def load_posture_and_hold(
     arguments: argparse.Namespace, found: "Configuration", settings: "Settings"
 ) -> tuple["Posture", "Hold | None"]:
     """The person's posture with the options typed here put in, and what pauses all of their runs."""
+    from mcp_server.config.load import get_limits
     from mcp_server.views.posture import build_posture_view, open_state_reader
 
     with open_state_reader(settings) as state:
-        usual = build_posture_view(settings, found, state, by_flag=True).posture
+        usual = build_posture_view(settings, get_limits(found, settings), state, by_flag=True).posture
         held = state.load_holds().get((settings.person, "")) if state else None
     axes = AXES | {"profile": Profile}
     wished: dict[str, Any] = {

@@ -6,13 +6,15 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, complain
 from mcp_server.cli.parser import build_parser
-from mcp_server.cli.usage import complain_about_usage
-from mcp_server.model.tool_packs import Pack
 from mcp_server.settings import BuildError
 from mcp_server.views.text import ViewError
+
+if TYPE_CHECKING:
+    from mcp_server.model.tool_packs import Pack
 
 __all__ = ["main"]
 
@@ -23,7 +25,7 @@ SYMLINK_LOOP = "Symlink loop from "
 """How `Path.resolve` begins to say so before Python 3.13, which raises an OSError with the file's name."""
 
 
-def main(argv: Sequence[str] | None = None, packs: Sequence[Pack] = ()) -> int:
+def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int:
     """Exit codes: 0 it worked, 1 it did not, 2 the command line is wrong."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -47,6 +49,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     except ViewError as trouble:
         code = trouble.code if isinstance(trouble, CliError) else 1
         if code == 2:
+            from mcp_server.cli.usage import complain_about_usage
+
             complain_about_usage(str(trouble), arguments.command)
         else:
             complain(str(trouble))

@@ -160,16 +160,10 @@ def run_forget(arguments: argparse.Namespace) -> int:
 
 def change_memory(settings: "Settings", change: "Callable[[Transaction], T]") -> T:
     """Run the change and return its result once it is on disk."""
-    import asyncio
-
+    from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.results import Refusal
-    from mcp_server.person import open_store_for_person
-
-    async def write_change() -> T:
-        async with open_store_for_person(settings) as store:
-            return await store.write(change)
 
     try:
-        return asyncio.run(write_change())
+        return change_as_person(settings, change)
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

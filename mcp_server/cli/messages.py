@@ -79,16 +79,11 @@ def to_json(one: "Message") -> dict[str, Any]:
 
 def mark_read(settings: "Settings", ids: Sequence[str]) -> None:
     """Count them as read. If that cannot be written, they were still shown."""
-    import asyncio
-
+    from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.results import Refusal
-    from mcp_server.person import open_store_for_person
-
-    async def mark_read() -> None:
-        async with open_store_for_person(settings) as store:
-            await store.mark_messages_read(ids)
+    from mcp_server.state.messages import mark_messages_read
 
     try:
-        asyncio.run(mark_read())
+        change_as_person(settings, lambda tx: mark_messages_read(tx, ids))
     except Refusal as refused:
         note(f"They stay unread: {refused.problem.message}")

@@ -1,32 +1,20 @@
-"""How is a command line read? Only the module of the command that was typed is imported."""
+"""How is a command line read? Only the module of the command that was typed is imported.
+
+What help and mistakes need beside it (`usage`, `topics`) is imported where one of them is shown.
+"""
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_server.cli.commands import COMMANDS
 from mcp_server.cli.output import CliError
-from mcp_server.cli.usage import (
-    WordFormatter,
-    complain_about_usage,
-    describe_unknown_command,
-    describe_unknown_word,
-    describe_wrong_choice,
-    find_unknown_option,
-    get_help_width,
-    get_subcommands,
-    join_names,
-    render_examples,
-    render_heading,
-    render_overview,
-    render_usage,
-    reword_argparse,
-    wrap_text,
-)
 from mcp_server.model.posture import Profile
+from mcp_server.settings import SettingsError, read_place, read_settings
 
 if TYPE_CHECKING:
     from mcp_server.config.faults import ConfigFault
@@ -36,12 +24,12 @@ if TYPE_CHECKING:
 
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command typed first, or of all commands: a server must not keep the others in memory."""
-    top = TopParser(prog="menugate", formatter_class=WordFormatter)
+    top = TopParser(prog="menugate")
     top.add_argument("--version", action=ShowVersion, nargs=0, help="show the version, and where it is installed")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=MixedParser)
     wanted = dict.fromkeys(entry.module for name, entry in COMMANDS.items() if not typed or name == typed[0])
     for module in wanted:
-        import_module(f"mcp_server.cli.{module}").add(CommandGroup(commands.add_parser))
+        import_module(f"mcp_server.cli.{module}").add(CommandGroup(commands.add_parser, typed[0] if typed else None))
     return top
 
 
@@ -70,6 +58,8 @@ class MixedParser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
         parsed, more = self.parse_known_args(args, namespace)
         if more:
+            from mcp_server.cli.usage import describe_unknown_word
+
             command: argparse.ArgumentParser = getattr(parsed, "command", self)
             command.error(describe_unknown_word(command, more[0]))
         return parsed
@@ -85,6 +75,8 @@ class MixedParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
+            from mcp_server.cli.usage import describe_wrong_choice
+
             raise argparse.ArgumentError(None, describe_wrong_choice(action, value))
 
     def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
@@ -98,8 +90,17 @@ class MixedParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The purpose, the usage, arguments and options, and examples."""
+        from mcp_server.cli.usage import (
+            WordFormatter,
+            get_help_width,
+            render_examples,
+            render_heading,
+            render_usage,
+            wrap_text,
+        )
+
         width = get_help_width()
-        formatter = self._get_formatter()
+        formatter = WordFormatter(self.prog)
         for group in self._action_groups:
             formatter.start_section(group.title)
             formatter.add_arguments(group._group_actions)
@@ -110,6 +111,15 @@ class MixedParser(argparse.ArgumentParser):
         return "\n\n".join([*parts, f"{render_heading('examples:')}\n{examples}"]) + "\n"
 
     def error(self, message: str) -> NoReturn:
+        from mcp_server.cli.usage import (
+            complain_about_usage,
+            describe_unknown_word,
+            find_unknown_option,
+            get_subcommands,
+            join_names,
+            reword_argparse,
+        )
+
         name = message.partition("are required: ")[2].partition(", ")[0]
         if unknown := find_unknown_option(self, self._typed) if name else None:
             message = describe_unknown_word(self, unknown)
@@ -126,12 +136,14 @@ class TopParser(MixedParser):
         first = args[0] if args else ""
         if not first or (first not in COMMANDS and first not in self._option_string_actions):
             from mcp_server.cli.topics import TOPICS
+            from mcp_server.cli.usage import describe_unknown_command
 
             self.error(describe_unknown_command(first, tuple(TOPICS)) if first else "say what to do.")
         return super().parse_known_args(args, namespace)
 
     def format_help(self) -> str:
         from mcp_server.cli.topics import TOPICS
+        from mcp_server.cli.usage import render_overview
 
         return render_overview(TOPICS)
 
@@ -139,8 +151,10 @@ class TopParser(MixedParser):
 class CommandGroup:
     """Adds one command: its name, what it is for, its examples and what runs it."""
 
-    def __init__(self, add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    def __init__(self, add_parser: Callable[..., argparse.ArgumentParser], only: str | None = None) -> None:
         self._add_parser = add_parser
+        self.only = only
+        """The one command that was typed; None if all are wanted."""
 
     def add(
         self, name: str, examples: str, run: Callable[[argparse.Namespace], int] | None, purpose: str = ""
@@ -153,7 +167,6 @@ class CommandGroup:
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}.",
             epilog=examples,
-            formatter_class=WordFormatter,
         )
         one.set_defaults(command=one)
         if run is not None:
@@ -183,15 +196,11 @@ def add_json(one: argparse.ArgumentParser, what: str = "print JSON on stdout, an
     one.add_argument("--json", action="store_true", help=what)
 
 
-def settings_from_arguments(arguments: argparse.Namespace) -> "Settings":
+def settings_from_arguments(arguments: argparse.Namespace, place_only: bool = False) -> "Settings":
     """Where and under which limits, from the options above. `--mode` is about one call here, not about an endpoint."""
-    from dataclasses import replace
-
-    from mcp_server.settings import SettingsError, read_settings
-
-    flags = ("workspace", "config", "profile", "max_profile")
+    flags = {name: getattr(arguments, name, None) for name in ("workspace", "config", "profile", "max_profile")}
     try:
-        return replace(read_settings({name: getattr(arguments, name, None) for name in flags}), mode=None)
+        return read_place(flags) if place_only else replace(read_settings(flags), mode=None)
     except SettingsError as wrong:
         raise CliError(str(wrong)) from None
 

@@ -76,8 +76,8 @@ def add(commands: CommandGroup) -> None:
 
 def run_pause(arguments: argparse.Namespace) -> int:
     from mcp_server.model.sessions import Hold, Holder
-    from mcp_server.person import make_id_generator
     from mcp_server.state import runs, stops
+    from mcp_server.state.ids import make_id_generator
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
@@ -118,8 +118,8 @@ def run_next(arguments: argparse.Namespace) -> int:
 
 
 def run_stop(arguments: argparse.Namespace) -> int:
-    from mcp_server.person import make_id_generator
     from mcp_server.state import runs, sessions, stops
+    from mcp_server.state.ids import make_id_generator
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)

@@ -1,17 +1,16 @@
 """`menugate mode`, `control`, `profile`, `model`, `ai-mode`, `reasoning`, `autonomous`: show or set the posture."""
 
 import argparse
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, note, print_json, say
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
-from mcp_server.cli.servers import ServerJudgement, load_judgement_for_choice
-from mcp_server.model.posture import AXES, ChangeScope, PostureChange, format_value, list_axis_words
+from mcp_server.model.posture import AXES, ChangeScope, PostureChange, find_axis_value, format_value, list_axis_words
 from mcp_server.model.text import format_count
 from mcp_server.views.posture import (
-    PostureView,
     build_posture_view,
     describe_other_account,
     find_principal,
@@ -22,10 +21,11 @@ from mcp_server.views.posture import (
 )
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Configuration
-    from mcp_server.model.posture import PostureChoice, Value
+    from mcp_server.config.limits import Limits
+    from mcp_server.model.posture import Posture, PostureChoice, Value
     from mcp_server.settings import Settings
 
+T = TypeVar("T")
 FLAGS: Mapping[str, tuple[str, ...]] = {
     "work_mode": ("--mode",),
     "run_control": ("--control",),
@@ -90,14 +90,16 @@ menugate autonomous --permission-profile normal    and under this profile
 
 def add(commands: CommandGroup) -> None:
     for noun, (axis, examples) in NOUNS.items():
-        one = commands.add(noun, examples, run)
-        words = tuple(map(str, list_axis_words(AXES[axis])))
-        one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="what to set it to")
-        one.set_defaults(axis=axis)
-        add_change_flags(one, axis)
-    one = commands.add("autonomous", AUTONOMOUS, run)
-    one.set_defaults(axis="run_control", value="autonomous")
-    add_change_flags(one, "run_control")
+        if commands.only in (None, noun):
+            one = commands.add(noun, examples, run)
+            words = tuple(map(str, list_axis_words(AXES[axis])))
+            one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="what to set it to")
+            one.set_defaults(axis=axis)
+            add_change_flags(one, axis)
+    if commands.only in (None, "autonomous"):
+        one = commands.add("autonomous", AUTONOMOUS, run)
+        one.set_defaults(axis="run_control", value="autonomous")
+        add_change_flags(one, "run_control")
 
 
 def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
@@ -121,19 +123,42 @@ def add_principal_flags(one: argparse.ArgumentParser) -> None:
     add_json(one)
 
 
-def run(arguments: argparse.Namespace) -> int:
+@dataclass(frozen=True, slots=True)
+class ChoiceContext:
+    """What a choice of the person is measured by."""
+
+    settings: "Settings"
+    limits: "Limits"
+    has_profile_flag: bool = False
+    """The profile to start with comes from an option of a running server."""
+
+
+def load_choice_context(arguments: argparse.Namespace) -> ChoiceContext:
+    """The limits that the files set. Faults in them must not keep the person from choosing: then those of a running
+    server count, or those that are left without the workspace's own file."""
+    from mcp_server.config.limits import load_limits
+
+    settings = settings_from_arguments(arguments, place_only=True)
+    if (limits := load_limits(settings)) is not None:
+        return ChoiceContext(settings, limits)
+    from mcp_server.cli.servers import load_judgement_for_choice
+    from mcp_server.config.load import get_limits
+
     judged = load_judgement_for_choice(arguments, settings_from_arguments(arguments))
+    return ChoiceContext(judged.settings, get_limits(judged.law, judged.settings), judged.has_profile_flag)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    context = load_choice_context(arguments)
     axes = parse_axes(arguments)
     if not axes:
         if arguments.scope:
             raise CliError("say what to set, for example `menugate mode plan --scope after-current-unit`.", code=2)
-        return show_axis(arguments, judged)
-    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.law)
+        return show_axis(arguments, context)
+    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), context)
 
 
 def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
-    from mcp_server.policy.phrases import parse_axis_value
-
     words = {axis: getattr(arguments, f"axis_{axis}", None) for axis in AXES}
     if getattr(arguments, "autonomous", False):
         if words["run_control"] not in (None, "autonomous"):
@@ -141,86 +166,89 @@ def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
         words["run_control"] = "autonomous"
     if arguments.value is not None:
         words[arguments.axis] = arguments.value
-    return {axis: parse_axis_value(axis, word) for axis, word in words.items() if word is not None}
+    # Every word is one of the choices of its option.
+    values = {axis: find_axis_value(axis, word) for axis, word in words.items() if word is not None}
+    return {axis: value for axis, value in values.items() if value is not None}
 
 
-def show_axis(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
-    settings, found = judged.settings, judged.law
-    whose = find_principal(arguments.whom, settings, found)
+def show_axis(arguments: argparse.Namespace, context: ChoiceContext) -> int:
+    settings, limits = context.settings, context.limits
+    whose = find_principal(arguments.whom, settings, limits)
     with open_state_reader(settings) as state:
-        stands = build_posture_view(settings, found, state, judged.has_profile_flag, whose)
+        stands = build_posture_view(settings, limits, state, context.has_profile_flag, whose)
     axis = arguments.axis
     value, origin = format_value(getattr(stands.posture, axis)), stands.origins[axis]
     if arguments.json:
         print_json({"axis": axis, "value": getattr(stands.posture, axis), "from": origin, **posture_to_json(stands)})
         return 0
     say(f"{axis.replace('_', ' ')} ", (value, "bold"), (f"  {origin}", "dim"))
-    show_pending_changes(stands)
+    show_pending_changes(stands.choice)
     return 0
 
 
 def change_posture(
-    arguments: argparse.Namespace,
-    axes: "Mapping[str, Value]",
-    scope: ChangeScope,
-    settings: "Settings",
-    found: "Configuration",
+    arguments: argparse.Namespace, axes: "Mapping[str, Value]", scope: ChangeScope, context: ChoiceContext
 ) -> int:
-    import asyncio
+    from mcp_server.calls.terminal import request_posture_change
+    from mcp_server.state.ids import make_short_id
 
-    from mcp_server.model.results import Problem, Refusal
-    from mcp_server.person import make_short_id, open_posture_changes
-    from mcp_server.state.engine.rows import VersionMoved
-
-    whose = find_principal(arguments.whom, settings, found)
+    settings, limits = context.settings, context.limits
+    whose = find_principal(arguments.whom, settings, limits)
     reason = arguments.reason or "typed at a terminal"
     session = find_session(arguments.session, settings) if arguments.session else ""
     change = PostureChange(
         make_short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else ""
     )
-
-    async def request_change() -> "PostureChoice | Problem":
-        async with open_posture_changes(found, settings) as changes:
-            answer = await changes.request_change(whose, change)
-            assert not isinstance(answer, VersionMoved), "no epoch was given that could have passed"
-            return answer
-
-    try:
-        answer = asyncio.run(request_change())
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-    if isinstance(answer, Problem):
-        raise CliError(f"{answer.message} {answer.way_out}")
-    with open_state_reader(settings) as state:
-        stands = build_posture_view(settings, found, state, False, whose)
-        servers = list_running_servers(state) if state else []
-    show_change(arguments, change, stands, servers)
+    choice = change_or_complain(lambda: request_posture_change(settings, limits, whose, change))
+    posture = limits.apply_choice(whose, choice)
+    if arguments.json:
+        print_json(change_to_json(change, context, whose))
+    else:
+        show_change(change, choice, posture)
+        show_followers(settings)
     if other := describe_other_account(settings):
         note(other)
-    set_terminal_title(stands.posture, settings.workspace.name)
+    set_terminal_title(posture, settings.workspace.name)
     return 0
 
 
-def show_change(
-    arguments: argparse.Namespace, change: PostureChange, stands: PostureView, servers: list[dict[str, object]]
-) -> None:
+def change_or_complain(change: Callable[[], T]) -> T:
+    from mcp_server.model.results import Refusal
+
+    try:
+        return change()
+    except Refusal as refused:
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
+
+
+def show_change(change: PostureChange, choice: "PostureChoice", posture: "Posture") -> None:
     from mcp_server.policy.badge import describe_axis_values, describe_change_timing
 
-    held = stands.choice
-    waiting = next((one for one in held.waiting if one.id == change.id), None) if held else None
-    if arguments.json:
-        about = {"id": change.id, "asked": change.axes, "scope": change.scope, "in_force": waiting is None}
-        print_json(about | posture_to_json(stands) | {"servers": servers})
-        return
+    waiting = next((one for one in choice.waiting if one.id == change.id), None)
     say(
         f"{describe_axis_values(change.axes)}: ",
         "in force" if waiting is None else f"takes effect {describe_change_timing(waiting)}",
     )
-    show_badge(stands.posture)
-    show_pending_changes(stands)
+    show_badge(posture)
+    if choice.has_pending_changes:
+        show_pending_changes(choice)
     wished = format_value(change.axes.get("profile"))
-    if waiting is None and "profile" in change.axes and wished != stands.posture.profile:
-        note(f"The ceiling keeps the profile at {stands.posture.profile}.")
-    if servers:
+    if waiting is None and "profile" in change.axes and wished != posture.profile:
+        note(f"The ceiling keeps the profile at {posture.profile}.")
+
+
+def show_followers(settings: "Settings") -> None:
+    from mcp_server.state.servers import load_servers
+
+    if servers := load_servers(settings.state):
         follow = "follows" if len(servers) == 1 else "follow"
         note(f"{format_count(len(servers), 'running server')} {follow} within half a second.")
+
+
+def change_to_json(change: PostureChange, context: ChoiceContext, whose: str) -> dict[str, object]:
+    with open_state_reader(context.settings) as state:
+        stands = build_posture_view(context.settings, context.limits, state, False, whose)
+        servers = list_running_servers(state) if state else []
+    in_force = stands.choice is None or change.id not in [one.id for one in stands.choice.waiting]
+    about = {"id": change.id, "asked": change.axes, "scope": change.scope, "in_force": in_force}
+    return {**about, **posture_to_json(stands), "servers": servers}

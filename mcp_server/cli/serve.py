@@ -43,9 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()
     import asyncio
 
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_in_background
     from mcp_server.model.results import Refusal
-    from mcp_server.person import refuse_inside_server
     from mcp_server.settings import BuildError, Settings, SettingsError, read_settings
 
     async def serve(settings: Settings) -> None:

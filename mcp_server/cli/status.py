@@ -9,6 +9,7 @@ from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_ch
 from mcp_server.cli.output import print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import load_judgement
+from mcp_server.config.load import get_limits
 from mcp_server.model.text import format_count
 from mcp_server.policy.pending import MOST
 from mcp_server.views.pending import PendingView, build_pending_view, format_owner, format_target_options
@@ -34,17 +35,18 @@ def add(commands: CommandGroup) -> None:
 def run(arguments: argparse.Namespace) -> int:
     judged = load_judgement(arguments)
     settings, found = judged.settings, judged.law
+    limits = get_limits(found, settings)
     with open_state_reader(settings) as state:
         flagged = bool(arguments.profile or (judged.server and judged.server.profile))
-        stands = build_posture_view(settings, found, state, flagged)
-        waits = build_pending_view(settings, found, state, time.time_ns())
+        stands = build_posture_view(settings, limits, state, flagged)
+        waits = build_pending_view(settings, limits, state, time.time_ns())
         facts = collect_status(settings, found, state) | posture_to_json(stands) | {"waiting": waits.to_json()}
     facts["servers"] = [servers.to_json(one) for one in judged.servers]
     if arguments.json:
         print_json(facts)
         return 0
     show_badge(stands.posture)
-    show_pending_changes(stands)
+    show_pending_changes(stands.choice)
     show_waiting(waits, settings.person)
     show_status(facts)
     for difference in [difference for one in judged.servers for difference in one.differences]:

@@ -1,24 +1,25 @@
 """`menugate steer`: change one axis now or later, cancel a change, or confirm one that needs it."""
 
 import argparse
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.badge import show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, print_json, say
-from mcp_server.cli.parser import CommandGroup, settings_from_arguments
-from mcp_server.cli.posture import add_principal_flags, change_posture
-from mcp_server.cli.servers import load_judgement_for_choice
+from mcp_server.cli.parser import CommandGroup
+from mcp_server.cli.posture import (
+    ChoiceContext,
+    add_principal_flags,
+    change_or_complain,
+    change_posture,
+    load_choice_context,
+)
 from mcp_server.cli.usage import join_names
 from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
 from mcp_server.views.posture import build_posture_view, find_principal, open_state_reader, posture_to_json
 
 if TYPE_CHECKING:
-    from mcp_server.calls.posture import PostureChanges
-    from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
-T = TypeVar("T")
 EXAMPLES = """
 menugate steer mode repair                       now
 menugate steer mode review after-current-unit    when the current unit of work is done
@@ -44,21 +45,21 @@ def add(commands: CommandGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judged = load_judgement_for_choice(arguments, settings_from_arguments(arguments))
-    settings, found = judged.settings, judged.law
+    context = load_choice_context(arguments)
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
         raise CliError("change, cancel or confirm, one at a time.", code=2)
-    if arguments.cancel:
-        return cancel_changes(arguments, settings, found)
-    if arguments.confirm is not None:
-        return confirm_change(arguments, settings, found)
     if arguments.axis is not None:
-        return steer_axis(arguments, settings, found)
-    return show_posture(arguments, settings, found, find_principal(arguments.whom, settings, found))
+        return steer_axis(arguments, context)
+    whose = find_principal(arguments.whom, context.settings, context.limits)
+    if arguments.cancel:
+        cancel_changes(arguments, context.settings, whose)
+    if arguments.confirm is not None:
+        confirm_change(arguments, context.settings, whose)
+    return show_posture(arguments, context, whose)
 
 
-def steer_axis(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
+def steer_axis(arguments: argparse.Namespace, context: ChoiceContext) -> int:
     from mcp_server.policy.phrases import Unclear, find_axis, parse_axis_value
 
     if arguments.value is None:
@@ -68,57 +69,39 @@ def steer_axis(arguments: argparse.Namespace, settings: "Settings", found: "Conf
         axes = {axis: parse_axis_value(axis, arguments.value)}
     except Unclear as unclear:
         raise CliError(str(unclear), code=2) from None
-    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), settings, found)
+    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), context)
 
 
-def cancel_changes(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
-    whose = find_principal(arguments.whom, settings, found)
+def cancel_changes(arguments: argparse.Namespace, settings: "Settings", whose: str) -> None:
+    from mcp_server.calls.terminal import drop_posture_changes
+
     with open_state_reader(settings) as state:
         choice = state.load_choices().get(whose) if state else None
     known = [*(one.id for one in choice.waiting), *(one.change.id for one in choice.trials)] if choice else []
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
         raise CliError(f"no pending change has the id {join_names(missing)}; `menugate steer` lists them.")
-    run_with_posture_changes(settings, found, lambda changes: changes.drop(whose, ids))
-    return show_posture(arguments, settings, found, whose)
+    change_or_complain(lambda: drop_posture_changes(settings, whose, ids))
 
 
-def confirm_change(arguments: argparse.Namespace, settings: "Settings", found: "Configuration") -> int:
-    whose = find_principal(arguments.whom, settings, found)
-    if run_with_posture_changes(settings, found, lambda changes: changes.confirm(whose, arguments.confirm)) is None:
+def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: str) -> None:
+    from mcp_server.calls.terminal import confirm_posture_change
+
+    if change_or_complain(lambda: confirm_posture_change(settings, whose, arguments.confirm)) is None:
         raise CliError(
             f"no change with the id {arguments.confirm} needs to be confirmed, or it expired after an hour. "
             "`menugate steer` lists pending changes; add --for NAME for somebody else's."
         )
-    return show_posture(arguments, settings, found, whose)
 
 
-def run_with_posture_changes(
-    settings: "Settings", found: "Configuration", work: "Callable[[PostureChanges], Awaitable[T]]"
-) -> T:
-    import asyncio
-
-    from mcp_server.model.results import Refusal
-    from mcp_server.person import open_posture_changes
-
-    async def run_work() -> T:
-        async with open_posture_changes(found, settings) as changes:
-            return await work(changes)
-
-    try:
-        return asyncio.run(run_work())
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-
-
-def show_posture(arguments: argparse.Namespace, settings: "Settings", found: "Configuration", whose: str) -> int:
-    with open_state_reader(settings) as state:
-        stands = build_posture_view(settings, found, state, False, whose)
+def show_posture(arguments: argparse.Namespace, context: ChoiceContext, whose: str) -> int:
+    with open_state_reader(context.settings) as state:
+        stands = build_posture_view(context.settings, context.limits, state, False, whose)
     if arguments.json:
         print_json(posture_to_json(stands))
         return 0
     show_badge(stands.posture)
-    show_pending_changes(stands)
+    show_pending_changes(stands.choice)
     if not stands.choice or not stands.choice.has_pending_changes:
         say("no pending changes")
     return 0

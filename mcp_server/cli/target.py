@@ -1,11 +1,11 @@
 """Whose runs does a command mean, and how is it written to the state that running servers share?"""
 
 import argparse
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_server.cli.output import CliError, note
-from mcp_server.cli.servers import load_judgement_for_choice
+from mcp_server.cli.posture import load_choice_context
 from mcp_server.views.posture import describe_other_account, find_principal, find_session
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
     from mcp_server.state.engine.transaction import Transaction
     from mcp_server.state.stops import OrderGiven
-    from mcp_server.state.store import Store
 
 T = TypeVar("T")
 
@@ -34,69 +33,67 @@ def find_target(arguments: argparse.Namespace, settings: "Settings") -> tuple[st
     if arguments.principal in (None, settings.person):
         # Stopping everything needs no configuration, so that it works despite faults in the files.
         return settings.person, session
-    return find_principal(arguments.principal, settings, load_judgement_for_choice(arguments, settings).law), session
+    return find_principal(arguments.principal, settings, load_choice_context(arguments).limits), session
 
 
 def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> T:
     """Run the change and return its result once it is on disk; running servers notice within half a second."""
-    return run_with_store(settings, lambda store: store.write(work))
+    from mcp_server.calls.terminal import change_as_person
+
+    return act_for_person(settings, lambda: change_as_person(settings, work))
 
 
 def give_order_and_wait(
     settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]"
 ) -> "tuple[T, StopAnswers]":
     """The same for a change that gives servers an order, with their answers."""
+    import asyncio
+
     from mcp_server.calls.stops import collect_stop_answers
+    from mcp_server.calls.terminal import open_store_for_person
     from mcp_server.model.results import Refusal
 
-    async def write_and_answer(store: "Store") -> "tuple[T, StopAnswers]":
-        try:
-            answer, given = await store.write(work)
-        except Refusal as refused:
-            raise NoStateYet(f"{refused.problem.message} {refused.problem.way_out}") from None
-        return answer, await collect_stop_answers(store, given)
+    async def write_and_collect() -> "tuple[T, StopAnswers]":
+        async with open_store_for_person(settings) as store:
+            try:
+                answer, given = await store.write(work)
+            except Refusal as refused:
+                raise NoStateYet(f"{refused.problem.message} {refused.problem.way_out}") from None
+            return answer, await collect_stop_answers(store, given)
 
-    return run_with_store(settings, write_and_answer)
+    return act_for_person(settings, lambda: asyncio.run(write_and_collect()))
 
 
 def record_and_refuse_programs(settings: "Settings") -> None:
     """Refuse, and record the attempt, before any output: a program that a server started must not see a question."""
-    from mcp_server.person import find_barring_server
+    from mcp_server.calls.terminal import find_barrier
 
-    async def open_only(_: "Store") -> None:
-        return
-
-    if find_barring_server(settings):
-        run_with_store(settings, open_only)
+    if find_barrier(settings):
+        write_to_state(settings, lambda _: None)
 
 
 def refuse_programs(settings: "Settings") -> None:
     """Refuse a program that a server started, even if the attempt cannot be recorded."""
-    from mcp_server.person import find_barring_server
+    from mcp_server.calls.terminal import find_barrier
 
-    if barred := find_barring_server(settings):
-        raise CliError(f"{barred[1].problem.message} {barred[1].problem.way_out}")
+    if barrier := find_barrier(settings):
+        problem = barrier.refusal.problem
+        raise CliError(f"{problem.message} {problem.way_out}")
 
 
-def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]") -> T:
-    import asyncio
-
+def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
+    """Prepare the state's folders, act, and say in a sentence why the state could not be written."""
     from mcp_server.compose import prepare_folders
     from mcp_server.model.results import Code, Refusal
-    from mcp_server.person import open_store_for_person
     from mcp_server.settings import BuildError
     from mcp_server.state.account import HOMELESS
-
-    async def use_store() -> T:
-        async with open_store_for_person(settings) as store:
-            return await use(store)
 
     try:
         if settings.secrets is None:
             refuse_programs(settings)
             raise Refusal(HOMELESS)
         prepare_folders(settings)
-        answer = asyncio.run(use_store())
+        answer = act()
     except BuildError as wrong:
         raise NoStateYet(str(wrong)) from None
     except Refusal as refused:

@@ -169,22 +169,16 @@ def decide_todo(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | 
 
 def write_todo(settings: "Settings", owner: str, document: "Document", event: str) -> None:
     """Write it from this process, beside running servers; whoever writes first wins."""
-    import asyncio
-
+    from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.documents import Document, DocumentCause
     from mcp_server.model.results import Refusal
-    from mcp_server.person import open_store_for_person
     from mcp_server.state import documents
 
     actor: dict[str, Any] = {"principal": settings.person, "session": _get_session(owner), "by": "user"}
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
-    async def put_document() -> object:
-        async with open_store_for_person(settings) as store:
-            return await store.write(partial(documents.put_document, writing=writing))
-
     try:
-        if not isinstance(asyncio.run(put_document()), Document):
+        if not isinstance(change_as_person(settings, partial(documents.put_document, writing=writing)), Document):
             raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

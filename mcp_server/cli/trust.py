@@ -109,8 +109,8 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, change: 
     """Make the change, and record who made it and what it was."""
     import asyncio
 
+    from mcp_server.calls.terminal import open_store_for_person
     from mcp_server.model.results import Refusal
-    from mcp_server.person import open_store_for_person
     from mcp_server.state import ledger
 
     done = False

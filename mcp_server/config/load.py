@@ -9,6 +9,7 @@ from pathlib import Path
 import mcp_server
 from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector, SourceLocation
 from mcp_server.config.hosts import load_hosts
+from mcp_server.config.limits import Limits, build_limits, describe_ceiling_source
 from mcp_server.config.menu_coverage import LONGEST_NAME, validate_tool_coverage
 from mcp_server.config.menus import load_mode_drafts
 from mcp_server.config.operator import OperatorConfig, read_operator_config
@@ -18,7 +19,7 @@ from mcp_server.config.stages import load_stages
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, read_workspace_config
 from mcp_server.model.menus import Hosts, Menus
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
-from mcp_server.model.posture import Posture, Profile, Stage
+from mcp_server.model.posture import Posture, Stage
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
@@ -155,12 +156,12 @@ def apply_configuration(found: Configuration, settings: Settings, said: str | No
     rules = compile_all_rules(config.rules, own, trusted, tools, settings)
     if isinstance(rules, ConfigFaults):
         return rules
-    ceiling = get_lower_profile(get_lower_profile(config.max_profile, settings.max_profile), own.max_profile)
+    limits, budget = build_limits(settings, config, own.max_profile), narrow_budget(config.budget, own.budget)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
     return replace(
         found,
-        policy=replace(found.policy, rules=rules, ceiling=ceiling, budget=narrow_budget(config.budget, own.budget)),
-        posture=build_start_posture(found.library, settings, ceiling),
+        policy=replace(found.policy, rules=rules, ceiling=limits.ceiling, budget=budget),
+        posture=limits.posture,
         trusted=trusted,
         words=Prompts(list_prompt_folders(settings, config.prompts, own if trusted else WorkspaceConfig())),
         said=texts if said is None or settings.config is None else {**texts, settings.config: said},
@@ -292,22 +293,13 @@ def find_duplicate_tools(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
     return tuple(faults)
 
 
-def describe_ceiling_source(found: Configuration, settings: Settings) -> str:
-    """Who says how high the profile may go, in words for the person."""
-    ceiling, written = found.policy.ceiling, found.library.config.max_profile
-    if ceiling is Profile.UNRESTRICTED:
-        return "nobody (no limit set)"
-    if ceiling is written:
-        return f"`max_profile` in {settings.config}"
-    if ceiling is settings.max_profile:
-        return "`--max-profile` (or MENUGATE_MAX_PROFILE)"
-    return f"`max_profile` in {settings.workspace / FILE}, the workspace's own"
-
-
-def get_lower_profile(one: Profile, other: Profile | None) -> Profile:
-    return other if other is not None and one.covers(other) else one
-
-
-def build_start_posture(library: ConfigFiles, settings: Settings, ceiling: Profile) -> Posture:
-    usual = library.config.posture
-    return (replace(usual, profile=settings.profile) if settings.profile else usual).cap_profile(ceiling)
+def get_limits(configuration: Configuration, settings: Settings) -> Limits:
+    """What the person's choices are limited by under a whole configuration."""
+    config, ceiling = configuration.library.config, configuration.policy.ceiling
+    return Limits(
+        configuration.posture,
+        settings.profile or config.posture.profile,
+        ceiling,
+        {token.principal: token.max_profile for token in config.tokens},
+        describe_ceiling_source(ceiling, config.max_profile, settings),
+    )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from mcp_server.config.load import Configuration, get_lower_profile, narrow_budget
+from mcp_server.config.limits import get_lower_profile
+from mcp_server.config.load import Configuration, narrow_budget
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.workspace import WorkspaceConfig
 from mcp_server.model.policy import Policy, Rule, RuleKind, Rules, RuleText

@@ -110,10 +110,10 @@ class OperatorConfig:
 
 
 def read_operator_config(
-    path: Path, findings: FaultCollector, tools: Collection[str], said: str | None = None
+    path: Path, findings: FaultCollector, tools: Collection[str] | None, said: str | None = None
 ) -> OperatorConfig:
     """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it. `said`
-    is taken for what the file says, where somebody has read it before."""
+    is taken for what the file says, where somebody has read it before. Without `tools`, their names are not checked."""
     node = read_yaml_file(path, findings) if said is None else parse_yaml(said, str(path), findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
@@ -159,12 +159,12 @@ def _read_destinations(fields: Fields, findings: FaultCollector) -> Destinations
     return Destinations(tuple(good))
 
 
-def _read_out_of_band(fields: Fields, tools: Collection[str], findings: FaultCollector) -> frozenset[str]:
+def _read_out_of_band(fields: Fields, tools: Collection[str] | None, findings: FaultCollector) -> frozenset[str]:
     chosen = fields.fields.get("approvals")
     named = get_leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
-    known = (*(effect.value for effect in Effect), *tools)
+    known = (*(effect.value for effect in Effect), *(tools or ()))
     for one in named:
-        if one.text not in known:
+        if tools is not None and one.text not in known:
             findings.add(one.place, f"`{one.text}` is neither an effect nor a tool", one.text, known)
     return frozenset(one.text for one in named)
 

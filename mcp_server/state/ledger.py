@@ -7,7 +7,6 @@ from typing import Any
 from mcp_server.state.engine.chain import Checkpoint
 from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
-from mcp_server.state.messages import leave_message
 from mcp_server.state.notes import write_notes
 
 
@@ -55,6 +54,8 @@ def record_trust(tx: Transaction, folder: str, principal: str, trusted: bool, di
 
 def record_attempt(tx: Transaction, principal: str, server: int, command: str) -> int:
     """Record that a program started by a server tried to speak for the person, and tell the person."""
+    from mcp_server.state.messages import leave_message  # hardly ever
+
     reason = f"a program that the server with process {server} started tried `{command}`, and was refused"
     seq = tx.append(RowKind.ATTEMPT, {"principal": principal, "server": server, "command": command, "reason": reason})
     text = f"{reason[0].upper()}{reason[1:]}: nobody but you answers or chooses for you. Row {seq} of the record."

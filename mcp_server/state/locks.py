@@ -59,11 +59,11 @@ def find_unseen_server(state: Path) -> int | None:
     none. None if there is no such server, or if it is in another container and we are on the machine itself."""
     if not sys.platform.startswith("linux"):
         return None
-    here = read_pid_namespace()
     for path in sorted((state / FOLDER).glob("*.lock")):
         if (said := _find_holder(path)) is None:
             continue
         pid, when, there = said
+        here = read_pid_namespace()
         if not (pid and when and read_start_time(pid) == when) and (here != FIRST or there == here):
             return pid
     return None

@@ -15,8 +15,14 @@ from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
 from mcp_server.state.posture import keep_choice, load_choice, make_choice_at_epoch
-from mcp_server.state.segments import record_adoption
-from mcp_server.state.verify import is_process_running, read_body
+from mcp_server.state.verify import (
+    SEAL,
+    find_taken_over_state,
+    format_adoption_seal,
+    is_adopted,
+    is_process_running,
+    read_body,
+)
 
 LOOKED_AT = 20_000
 """How many of the newest rows are searched for an open unit; one that was silent for longer counts as over."""
@@ -37,6 +43,14 @@ def request_posture_change(
     return _write_steps(
         tx, principal, posture.request_change(make_choice_at_epoch(current, tx.get_epoch(principal)), made, work), ""
     )
+
+
+def record_adoption(tx: Transaction) -> None:
+    """Record that the person spoke at a terminal: what was put aside no longer counts against the record."""
+    found = find_taken_over_state(tx)
+    if found and found.get("tampered") and not is_adopted(tx):
+        reason = "the person chose a posture at a terminal"
+        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.compute_mac(format_adoption_seal(tx))})
 
 
 def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | None:

@@ -49,8 +49,8 @@ class Reader:
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
         """Raises `Refusal` with `NOT_FOUND` if nothing was ever stored here."""
+        from mcp_server.state.engine.schema import CURRENT, read_schema_version
         from mcp_server.state.engine.sqlite import Database, path_from_url, refusal_from_error
-        from mcp_server.state.open import CURRENT, make_unfit_refusal, read_schema_version
 
         path = path_from_url(url)
         if not path.exists():
@@ -62,6 +62,8 @@ class Reader:
         except Exception as error:
             raise refusal_from_error(error, path) or error from None
         if found != CURRENT:
+            from mcp_server.state.open import make_unfit_refusal
+
             link.close()
             raise make_unfit_refusal(path, found)
         folder = Path(secrets) if secrets else None

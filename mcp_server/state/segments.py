@@ -9,7 +9,7 @@ from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.posture import keep_choice
 from mcp_server.state.runs import pause_session
-from mcp_server.state.verify import SEAL, find_taken_over_state, format_adoption_seal, format_segment_seal, is_adopted
+from mcp_server.state.verify import SEAL, format_segment_seal
 
 
 def record_segment(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
@@ -23,11 +23,3 @@ def take_over_holds(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> No
     """Hold here what was held there, until the person resumes it."""
     for (principal, session), hold in held.items():
         pause_session(tx, principal, session, hold)
-
-
-def record_adoption(tx: Transaction) -> None:
-    """Record that the person spoke at a terminal: what was put aside no longer counts against the record."""
-    found = find_taken_over_state(tx)
-    if found and found.get("tampered") and not is_adopted(tx):
-        reason = "the person chose a posture at a terminal"
-        tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.compute_mac(format_adoption_seal(tx))})

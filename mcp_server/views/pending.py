@@ -9,7 +9,7 @@ from mcp_server.views.posture import build_posture_view
 from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Configuration
+    from mcp_server.config.limits import Limits
     from mcp_server.model.approvals import Approval
     from mcp_server.policy.pending import PausedRun
     from mcp_server.settings import Settings
@@ -45,12 +45,12 @@ class PendingView:
         }
 
 
-def build_pending_view(settings: "Settings", found: "Configuration", state: "Reader | None", now: int) -> PendingView:
+def build_pending_view(settings: "Settings", limits: "Limits", state: "Reader | None", now: int) -> PendingView:
     from mcp_server.state.peek import find_holds_beside
 
     held = state.load_holds() if state else find_holds_beside(settings.database)
     runs = list_paused_runs(
-        held, lambda whose: build_posture_view(settings, found, state, False, whose).posture.run_control
+        held, lambda whose: build_posture_view(settings, limits, state, False, whose).posture.run_control
     )
     return PendingView(runs, list_unanswered_approvals(state.load_approvals() if state else (), now))
 

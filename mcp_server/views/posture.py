@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_server.views.text import ViewError, format_time
 
 if TYPE_CHECKING:
-    from mcp_server.config.load import Configuration
-    from mcp_server.model.posture import Posture, PostureChoice, Profile
+    from mcp_server.config.limits import Limits
+    from mcp_server.model.posture import Posture, PostureChoice
     from mcp_server.policy.phrases import Narrowed
     from mcp_server.settings import Settings
     from mcp_server.state.reader import Reader
@@ -46,7 +46,7 @@ class PostureView:
 
 
 def build_posture_view(
-    settings: "Settings", found: "Configuration", state: "Reader | None", by_flag: bool, principal: str = ""
+    settings: "Settings", limits: "Limits", state: "Reader | None", by_flag: bool, principal: str = ""
 ) -> PostureView:
     from mcp_server.model.posture import AXES, PostureChoice
 
@@ -58,28 +58,27 @@ def build_posture_view(
         origins["profile"] = "--profile" if by_flag else "MENUGATE_PROFILE"
     if choice is None and lost:
         return PostureView(
-            PostureChoice.build_most_restricted(0).apply_to(found.posture),
+            PostureChoice.build_most_restricted(0).apply_to(limits.posture),
             dict.fromkeys(AXES, LEAST),
-            narrowed=find_narrowing(PostureChoice.build_most_restricted(0), found, lost, whose),
+            narrowed=find_narrowing(PostureChoice.build_most_restricted(0), limits, lost, whose),
         )
-    wished = choice.apply_to(found.posture) if choice else found.posture
+    wished = choice.apply_to(limits.posture) if choice else limits.posture
     origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
     origins |= dict.fromkeys(
-        choice.find_narrowed_axes(found.posture) if choice else (),
+        choice.find_narrowed_axes(limits.posture) if choice else (),
         LEAST if lost and is_rest_at_narrowest(choice) else NARROWED,
     )
-    posture = wished.cap_profile(found.policy.ceiling).cap_profile(get_ceiling(found, whose))
-    asked = settings.profile or found.library.config.posture.profile
+    posture = wished.cap_profile(limits.get_ceiling(whose))
     said = choice is not None and "profile" in (*choice.axes, *choice.narrowing_claims)
-    if posture.profile is not (wished.profile if said else asked):
+    if posture.profile is not (wished.profile if said else limits.start_profile):
         origins["profile"] = "the ceiling"
-    return PostureView(posture, origins, choice, find_narrowing(choice, found, lost, whose))
+    return PostureView(posture, origins, choice, find_narrowing(choice, limits, lost, whose))
 
 
-def find_narrowing(choice: "PostureChoice | None", found: "Configuration", lost: str, whose: str) -> "Narrowed | None":
+def find_narrowing(choice: "PostureChoice | None", limits: "Limits", lost: str, whose: str) -> "Narrowed | None":
     from mcp_server.policy.phrases import find_narrowed_posture
 
-    return find_narrowed_posture(choice, found.posture.cap_profile(get_ceiling(found, whose)), lost)
+    return find_narrowed_posture(choice, limits.posture.cap_profile(limits.get_ceiling(whose)), lost)
 
 
 LEAST = "the most restricted value, because an earlier state was lost"
@@ -108,13 +107,6 @@ def is_rest_at_narrowest(choice: "PostureChoice | None") -> bool:
     return choice is not None and all(axis in choice.axes or choice.claims.get(axis) == least[axis] for axis in AXES)
 
 
-def get_ceiling(found: "Configuration", principal: str) -> "Profile":
-    from mcp_server.config.load import get_lower_profile
-
-    own = next((one.max_profile for one in found.library.config.tokens if one.principal == principal), None)
-    return get_lower_profile(found.policy.ceiling, own)
-
-
 def find_written_keys(config: Path | None) -> dict[str, str]:
     """The keys of the operator's file, and where each is written."""
     from mcp_server.config.faults import FaultCollector
@@ -132,7 +124,7 @@ def list_running_servers(state: "Reader") -> list[dict[str, Any]]:
     ]
 
 
-def find_principal(wish: str | None, settings: "Settings", found: "Configuration") -> str:
+def find_principal(wish: str | None, settings: "Settings", limits: "Limits") -> str:
     """The principal with this name; an unknown one is an error, because the change would have no effect."""
     if wish is None or wish == settings.person:
         return settings.person
@@ -140,7 +132,7 @@ def find_principal(wish: str | None, settings: "Settings", found: "Configuration
 
     with open_state_reader(settings) as state:
         chosen = list(state.load_choices()) if state else []
-    known = dict.fromkeys([settings.person, *(one.principal for one in found.library.config.tokens), *chosen])
+    known = dict.fromkeys([settings.person, *limits.ceilings, *chosen])
     if wish in known:
         return wish
     near = find_nearest_name(wish, known)

@@ -22,7 +22,7 @@ NO_RIPGREP = "is not installed"
 
 
 def collect_status(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
-    from mcp_server.config.load import describe_ceiling_source
+    from mcp_server.config.load import get_limits
     from mcp_server.installation import find_linked_files, find_places_in_workspace
     from mcp_server.state.keys import describe_unfit_keys
 
@@ -35,7 +35,7 @@ def collect_status(settings: "Settings", found: "Configuration", state: "Reader 
         "config": settings.config,
         "ran": state is not None,
         "ceiling": policy.ceiling,
-        "ceiling_set_by": describe_ceiling_source(found, settings),
+        "ceiling_set_by": get_limits(found, settings).set_by,
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.clients.pipe import Pipe, pipe
-from tests.clients.served import PATIENCE
+if TYPE_CHECKING:
+    from tests.clients.pipe import Pipe
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / top) + "/" for top in ("mcp_server", "tools"))
@@ -130,6 +130,8 @@ class Counts:
         self._end = os.open(fifo, os.O_RDWR)
 
     def read(self) -> Flow:
+        from tests.clients.served import PATIENCE  # which loads our modules, and a counted process counts its own
+
         text = b""
         while not text.endswith(DONE.encode()):
             ready, _, _ = select.select([self._end], [], [], PATIENCE)
@@ -142,7 +144,7 @@ class Counts:
 
 @dataclass
 class Counted:
-    client: Pipe
+    client: "Pipe"
     counts: Counts
 
     @contextmanager
@@ -157,6 +159,8 @@ class Counted:
 
 @contextmanager
 def counted(workspace: Path, home: Path, counts: Counts, *flags: str) -> Generator[Counted, None, None]:
+    from tests.clients.pipe import pipe
+
     with pipe(workspace, home, *flags, run=[*COMMAND, str(counts.fifo), "serve"]) as client:
         yield Counted(client, counts)
 

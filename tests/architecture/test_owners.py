@@ -14,8 +14,8 @@ from mcp_server.model.posture import AXES
 from mcp_server.state import posture_changes
 from tests.architecture.test_rooms import HOUSE, modules, parsed
 
-DOORS = {"mcp_server/calls/posture.py"}
-"""The one place from which a choice is written."""
+DOORS = {"mcp_server/calls/posture.py", "mcp_server/calls/terminal.py"}
+"""The places from which a choice is written: for a running server, and for a command that the person typed."""
 AT_THE_DOORS = {
     "mcp_server/calls/slash.py",
     "mcp_server/calls/health.py",
@@ -33,7 +33,7 @@ KEEPERS = {
 BUILDERS = {"mcp_server/person.py", "mcp_server/compose.py", "mcp_server/app.py", "mcp_server/health.py"}
 NARROWING = {
     "mcp_server/model/posture.py": "below the ceiling, or the least there is",
-    "mcp_server/config/load.py": "where the operator starts everybody",
+    "mcp_server/config/limits.py": "where the operator starts everybody",
     "mcp_server/policy/posture_width.py": "the narrower of two, to weigh a wish by",
 }
 """Where a posture is made that nobody chose, and why that raises nothing."""
@@ -51,6 +51,9 @@ OPENING = (
     "open_posture_changes",
     "HealthResponse",
     "build_health_response",
+    "request_posture_change",
+    "confirm_posture_change",
+    "drop_posture_changes",
 )
 """What leads to the doors."""
 
@@ -104,8 +107,8 @@ def test_the_doors_are_opened_to_the_person_alone() -> None:
 @pytest.mark.parametrize("name", ["PostureChange", "PostureChoice", "ChangeSource"])
 def test_no_tool_and_no_menu_knows_what_a_choice_is(name: str) -> None:
     rooms = ("tools/", "mcp_server/config/", "mcp_server/guards/", "mcp_server/wire/", "mcp_server/upstreams/")
-    # What several versions of the operator's file give is narrower than each of them.
-    knowing = importing("mcp_server.model", name) - {"mcp_server/config/merge.py"}
+    # Several versions of the operator's file come to less than each of them, and a limit lowers what was chosen.
+    knowing = importing("mcp_server.model", name) - {"mcp_server/config/merge.py", "mcp_server/config/limits.py"}
     assert [where for where in knowing if where.startswith(rooms)] == []
 
 

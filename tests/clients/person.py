@@ -10,10 +10,10 @@ from typing import Any
 
 from mcp_server.cli.main import main
 from mcp_server.model.posture import PostureChange, PostureChoice
-from mcp_server.person import make_id_generator
 from mcp_server.settings import read_settings
 from mcp_server.state import posture_changes
 from mcp_server.state.engine.rows import WallClock
+from mcp_server.state.ids import make_id_generator
 from mcp_server.state.store import Store
 from tests.clients.served import environment
 

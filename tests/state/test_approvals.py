@@ -23,7 +23,7 @@ from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state import approval_questions, approvals, runs
 from mcp_server.state.engine.rows import ApprovalLapsed, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.rows import LedgerFilter as Rows
-from mcp_server.state.open import STEPS
+from mcp_server.state.engine.schema import STEPS
 from mcp_server.state.store import Store
 from tests.sizes import scale
 from tests.state.parts import ALLOWED, HOUR, SECOND, SESSION, Place, choose_all, intent

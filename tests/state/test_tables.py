@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 import mcp_server.state
-from mcp_server.state.open import STEPS
+from mcp_server.state.engine.schema import STEPS
 
 STATE = Path(mcp_server.state.__file__).parent
 KEPT = "tests/tables/state_steps.yaml"

@@ -7,12 +7,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
-from mcp_server.model.policy import Decision
 from mcp_server.model.posture import Posture, PostureChoice, Surface
 from mcp_server.model.results import Code
-from mcp_server.model.sessions import Hold, Session
+
+if TYPE_CHECKING:
+    from mcp_server.model.policy import Decision
+    from mcp_server.model.sessions import Hold, Session
 
 LET_GO = "let go"
 """The kind of note that stands for others, since deleted."""
@@ -82,10 +84,10 @@ class Judged:
 
     kind: ClassVar[RowKind]
 
-    session: Session
+    session: "Session"
     posture: Posture
     tool: str
-    decision: Decision
+    decision: "Decision"
     origin: Origin = Origin()
     tool_count: int = 0
     arguments_sha256: str = ""
@@ -208,7 +210,7 @@ class ApprovalLapsed:
 class RunPaused:
     """The run was paused since the decision: nothing was written, decide again."""
 
-    hold: Hold
+    hold: "Hold"
 
 
 Begun: TypeAlias = int | PostureMoved | ApprovalLapsed | RunPaused
@@ -219,7 +221,7 @@ Begun: TypeAlias = int | PostureMoved | ApprovalLapsed | RunPaused
 class VersionMoved:
     """Someone else was first: nothing was written; this is the current version."""
 
-    current: Session | PostureChoice | None
+    current: "Session | PostureChoice | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +297,7 @@ class Message:
 class StoredSession:
     """A session, with what only the store knows about it."""
 
-    session: Session
+    session: "Session"
     handle_digest: str | None
     created: int
     used: int

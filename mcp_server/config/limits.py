@@ -1,0 +1,101 @@
+"""How high may the profile go, for whom, and where does a person start who has chosen nothing yet?
+
+A command that changes the posture needs this and no more, so it is read without menus, prompts, rules and tools.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile
+from mcp_server.model.results import Code, Problem
+from mcp_server.settings import OPERATORS_FILE, Settings
+
+if TYPE_CHECKING:
+    from mcp_server.config.operator import OperatorConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    posture: Posture = field(default_factory=Posture)
+    """Where a person starts; never above the ceiling."""
+    start_profile: Profile = Profile.NORMAL
+    """The profile to start with, as an option or the operator's file says it, whatever the ceiling."""
+    ceiling: Profile = Profile.UNRESTRICTED
+    ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    """Those of the principals that the operator gave a token."""
+    set_by: str = ""
+    """Who set the ceiling, in words for the person."""
+
+    def get_ceiling(self, principal: str) -> Profile:
+        """The highest profile that this principal can have."""
+        return get_lower_profile(self.ceiling, self.ceilings.get(principal))
+
+    def apply_choice(self, principal: str, choice: PostureChoice | None) -> Posture:
+        """The posture that a choice comes to."""
+        return (choice.apply_to(self.posture) if choice else self.posture).cap_profile(self.get_ceiling(principal))
+
+    def find_ceiling_problem(self, principal: str, change: PostureChange) -> Problem | None:
+        """Why this principal cannot have the profile of the change; None if they can."""
+        wished, ceiling = change.axes.get("profile"), self.get_ceiling(principal)
+        if not isinstance(wished, Profile) or ceiling.covers(wished):
+            return None
+        own = ceiling is not self.ceiling
+        by = f"the token of {principal} in the operator's configuration" if own else self.set_by
+        return Problem(
+            Code.PROFILE_TOO_LOW,
+            f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
+            "Nothing was changed. Whoever set the ceiling can raise it there; a running server follows its file.",
+        )
+
+
+def load_limits(settings: Settings) -> Limits | None:
+    """The limits that the files on disk set; None if one of them has faults."""
+    operator, own_ceiling = None, Profile.UNRESTRICTED
+    own_file = settings.workspace / OPERATORS_FILE
+    # Most people have neither file; without one, nothing that reads YAML is imported.
+    if settings.config is not None:
+        from mcp_server.config.faults import FaultCollector
+        from mcp_server.config.operator import read_operator_config
+
+        findings = FaultCollector()
+        operator = read_operator_config(settings.config, findings, tools=None)
+        if findings.faults():
+            return None
+    if settings.config != own_file and own_file.is_file():
+        from mcp_server.config.faults import FaultCollector
+        from mcp_server.config.workspace import read_workspace_config
+
+        findings = FaultCollector()
+        own_ceiling = read_workspace_config(settings.workspace, findings).max_profile
+        if findings.faults():
+            return None
+    return build_limits(settings, operator, own_ceiling)
+
+
+def build_limits(settings: Settings, operator: "OperatorConfig | None", own_ceiling: Profile) -> Limits:
+    """`own_ceiling` is the one in the workspace's own file."""
+    usual, written = (operator.posture, operator.max_profile) if operator else (Posture(), Profile.UNRESTRICTED)
+    ceiling = get_lower_profile(get_lower_profile(written, settings.max_profile), own_ceiling)
+    return Limits(
+        (replace(usual, profile=settings.profile) if settings.profile else usual).cap_profile(ceiling),
+        settings.profile or usual.profile,
+        ceiling,
+        {token.principal: token.max_profile for token in operator.tokens} if operator else {},
+        describe_ceiling_source(ceiling, written, settings),
+    )
+
+
+def describe_ceiling_source(ceiling: Profile, written: Profile, settings: Settings) -> str:
+    """Who says how high the profile may go, in words for the person. `written`: what the operator's file says."""
+    if ceiling is Profile.UNRESTRICTED:
+        return "nobody (no limit set)"
+    if ceiling is written:
+        return f"`max_profile` in {settings.config}"
+    if ceiling is settings.max_profile:
+        return "`--max-profile` (or MENUGATE_MAX_PROFILE)"
+    return f"`max_profile` in {settings.workspace / OPERATORS_FILE}, the workspace's own"
+
+
+def get_lower_profile(one: Profile, other: Profile | None) -> Profile:
+    return other if other is not None and one.covers(other) else one
