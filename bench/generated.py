@@ -15,7 +15,7 @@ from mcp_server.model.menus import META_TOOLS, Listing
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import MEANINGS
 from mcp_server.model.sessions import Session
-from mcp_server.model.tools import Tool
+from mcp_server.model.tools import EVERY_STAGE, Confirmation, Tool
 from mcp_server.policy.router import render_points_table
 from mcp_server.settings import read_settings
 from mcp_server.wire.listings import Listings
@@ -57,11 +57,21 @@ def codes() -> str:
 def tools(house: Configuration) -> str:
     policy = house.policy
     parts = [NOTE + "# Tools\n\nIn the order of the catalogue. A profile is the least one that shows the tool.\n"]
-    parts.append("| tool | modes | profile | effect | hints | stages |\n| --- | --- | --- | --- | --- | --- |")
+    parts.append(
+        "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
+    )
     for tool in policy.tools.values():
         modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or "always there"
-        stages = "every" if len(tool.stages) == 6 else ", ".join(stage for stage in sorted(tool.stages))
-        row = (f"`{tool.name}`", modes, str(tool.profile), str(tool.effect), hints(tool), stages)
+        stages = "every" if tool.stages == EVERY_STAGE else ", ".join(stage for stage in sorted(tool.stages))
+        row = (
+            f"`{tool.name}`",
+            modes,
+            str(tool.profile),
+            str(tool.effect),
+            ASKS[tool.confirmation],
+            hints(tool),
+            stages,
+        )
         parts.append("| " + " | ".join(row) + " |")
     shared = [tool for tool in policy.tools if len(policy.menus.find_modes_with(tool)) > 1]
     if shared:
@@ -70,6 +80,13 @@ def tools(house: Configuration) -> str:
         ]
         parts += ["\n## In more than one mode\n\n| tool | modes |\n| --- | --- |", *rows]
     return "\n".join(parts) + "\n"
+
+
+ASKS = {
+    Confirmation.NEVER: "no",
+    Confirmation.BY_ARGUMENTS: "for some arguments",
+    Confirmation.ALWAYS: "before every call",
+}
 
 
 def hints(tool: Tool) -> str:

@@ -156,7 +156,8 @@ def _find_hint_flaws(tool: Tool) -> Iterator[str]:
     if not isinstance(hints, Hints):
         yield "the four hints are missing; a host takes a hint left out for the worst one"
         return
-    left_out = [name for name in Hints.__slots__ if not isinstance(getattr(hints, name), bool)]
+    four = ("read_only", "destructive", "idempotent", "open_world")
+    left_out = [name for name in four if not isinstance(getattr(hints, name), bool)]
     if left_out:
         yield f"each hint is True or False; {', '.join(left_out)} is neither"
     if hints.read_only and (hints.destructive or tool.effect in CHANGING):

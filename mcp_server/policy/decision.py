@@ -21,7 +21,7 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.policy import Call, Decision, Policy, Rule, RuleKind, SandboxState, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
-from mcp_server.model.tools import ASKING, READING, Arguments, Demand, Effect, RuleSubject, Tool
+from mcp_server.model.tools import ASKING, READING, Arguments, Confirmation, Demand, Effect, RuleSubject, Tool
 from mcp_server.policy import phases, refusals
 from mcp_server.policy.own_commands import find_acting_command
 from mcp_server.policy.rule_match import find_call_words
@@ -250,10 +250,11 @@ def check_confirmation(case: DecisionCase) -> Decision | None:
 def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked whatever the rules allow."""
     reasons: list[str] = []
-    if demand.confirm and (not demand.waivable or demand.effect in ASKING):
+    always = demand.effect in ASKING or case.tool.confirmation is Confirmation.ALWAYS
+    if demand.confirm and (always or not demand.waivable):
         reasons.append(demand.confirm)
-    elif demand.effect in ASKING:
-        reasons.append(refusals.DOES[demand.effect])
+    elif always:
+        reasons.append(refusals.DOES.get(demand.effect, refusals.ALWAYS_ASKS))
     if case.posture.run_control is RunControl.MANUAL and demand.effect not in OWN:
         reasons.append("run control is `manual`, which asks before every effect")
     return reasons
@@ -264,7 +265,8 @@ def list_waivable_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     reasons: list[str] = []
     given = case.posture.cap_profile(case.policy.ceiling).profile
     settled = demand.asked_below is not None and given.covers(demand.asked_below)
-    if demand.confirm and demand.waivable and demand.effect not in ASKING and not settled:
+    always = demand.effect in ASKING or case.tool.confirmation is Confirmation.ALWAYS
+    if demand.confirm and demand.waivable and not always and not settled:
         reasons.append(demand.confirm)
     if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
         reasons.append("work mode `chat` asks before anything is changed")

@@ -21,6 +21,7 @@ DOES = {
     Effect.DESTROY_LOCAL: "it destroys files here",
     Effect.PRODUCTION_MUTATION: "it changes something in production",
 }
+ALWAYS_ASKS = "this tool asks before every call"
 STAGES = {
     Stage.WARMUP: (
         "The run is still warming up and only reads. Call `think` with the six headings "
