@@ -10,7 +10,7 @@ from time import perf_counter_ns
 
 from mcp_server.model.menus import META_TOOLS, Menus, Mode
 from mcp_server.model.policy import Call, Policy, RuleKind, Rules, RuleText
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Posture, Profile, WorkMode
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import EVERY_STAGE, Effect, RuleSubject, Tool
@@ -59,6 +59,7 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
         rules,
         unfit=build_argument_check(tools),
         read_line=READ_LINE,
+        work_modes={mode: frozenset(Effect) for mode in WorkMode},
     )
 
 

@@ -18,7 +18,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 
 class Effect(StrEnum):
-    """What a call does to the world. A closed list: a new effect is a new line in menus/stages.yaml too."""
+    """What a call does to the world. menus/stages.yaml and menus/work_modes.yaml say where each is allowed."""
 
     NONE = "none"
     SESSION = "session"

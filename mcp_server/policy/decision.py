@@ -27,7 +27,6 @@ from mcp_server.policy.own_commands import find_acting_command
 from mcp_server.policy.rule_match import find_call_words
 from mcp_server.policy.stages import build_stage_policy, get_current_stage
 
-READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})
 """Effects inside menugate alone, which nobody is asked about."""
 
@@ -156,9 +155,8 @@ def check_stage(case: DecisionCase) -> Decision | None:
     fits = build_stage_policy(now, AiMode.AGENT, chosen.reasoning, table).effects
     if (now is not None and now not in case.tool.stages) or not fits.issuperset(case.effects):
         return refusals.refuse_wrong_stage(case.tool, now)
-    if chosen.work_mode in READ_ONLY_WORK or chosen.ai_mode is AiMode.CHAT:
-        fits = READING & build_stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
-    return None if fits.issuperset(case.effects) else refusals.refuse_read_only_work(case.tool, chosen)
+    work = READING if chosen.ai_mode is AiMode.CHAT else case.policy.work_modes.get(chosen.work_mode, READING)
+    return None if work.issuperset(case.effects) else refusals.refuse_read_only_work(case.tool, chosen)
 
 
 def check_phase(case: DecisionCase) -> Decision | None:

@@ -9,12 +9,16 @@ import yaml
 
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import Hosts, Listing
-from mcp_server.model.posture import Stage
+from mcp_server.model.posture import Stage, WorkMode
 from mcp_server.model.tools import READING, Effect
 from tests.config.samples import SHIPPED, made, mode_text, opened, shipped_tools
 
 SEED: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "seed_menus.yaml").read_text())
-TABLES = {"stages.yaml": "stages.schema.json", "hosts.yaml": "hosts.schema.json"}
+TABLES = {
+    "stages.yaml": "stages.schema.json",
+    "work_modes.yaml": "work_modes.schema.json",
+    "hosts.yaml": "hosts.schema.json",
+}
 FILES = sorted(path.name for path in SHIPPED.glob("*.yaml"))
 
 
@@ -108,6 +112,13 @@ def test_the_stages_allow_what_the_design_says() -> None:
     assert stages[Stage.WARMUP] == stages[Stage.QA_REVIEW] == READING
     assert stages[Stage.ACT] == stages[Stage.TOOL_FOLLOWUP] == stages[Stage.MICRO_STEP] == set(Effect)
     assert stages[Stage.DELIVERY_CHECK] == set()
+
+
+def test_the_work_modes_allow_what_the_design_says() -> None:
+    modes = opened().work_modes
+    assert set(modes) == set(WorkMode)
+    assert modes[WorkMode.PLAN] == modes[WorkMode.REVIEW] == modes[WorkMode.RESEARCH] == READING
+    assert modes[WorkMode.CHAT] == modes[WorkMode.BUILD] == modes[WorkMode.REPAIR] == set(Effect)
 
 
 def test_every_host_row_has_its_evidence() -> None:

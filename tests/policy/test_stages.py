@@ -68,6 +68,16 @@ def test_a_stage_that_is_in_no_table_only_reads() -> None:
     assert build_stage_policy(Stage.ACT, AiMode.AGENT, False, {}).effects == READING
 
 
+def test_a_work_mode_nobody_knows_only_reads() -> None:
+    session, posture, known = Session("s", "p", mode="swe", stage=Stage.ACT), Posture(WorkMode.BUILD), policy()
+    writing, reading = Call("Write", example("Write")), Call("Read", example("Read"))
+    assert decide(tools()["Write"], writing, session, posture, known).is_allowed
+    unknown = replace(known, work_modes={})
+    refused = decide(tools()["Write"], writing, session, posture, unknown)
+    assert (refused.verdict, refused.code) == (Verdict.DENY, Code.READ_ONLY_WORK)
+    assert decide(tools()["Read"], reading, session, posture, unknown).is_allowed
+
+
 @pytest.mark.parametrize(
     ("stage", "reasoned", "reasoning", "now"),
     [
