@@ -19,11 +19,11 @@ from mcp_server.model.tools import EVERY_STAGE, Confirmation, Tool
 from mcp_server.policy.router import render_points_table
 from mcp_server.settings import read_settings
 from mcp_server.wire.listings import Listings
+from mcp_server.wire.revisions import SHOWN
 
 ROOT = Path(__file__).parents[1]
 SNAPSHOTS = ROOT / "tests" / "snapshots"
 NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n"
-REVISION = "2025-11-25"
 
 
 def found() -> Configuration:
@@ -108,13 +108,13 @@ def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
             session = Session("snapshot", "nobody", mode=mode.name if mode else None)
             names = listings.get_tool_names(Listing.MASKED, session, replace(house.posture, profile=profile))
             shown = [
-                listings.get_prepared_tool(REVISION, name) for name in names if mode is None or name not in META_TOOLS
+                listings.get_prepared_tool(SHOWN, name) for name in names if mode is None or name not in META_TOOLS
             ]
             yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
     # The carriers stand only where the list stays as it is.
     nowhere = Session("snapshot", "nobody")
     names = listings.get_tool_names(Listing.CARRIED, nowhere, house.posture)
-    carried = [listings.get_prepared_tool(REVISION, name) for name in names]
+    carried = [listings.get_prepared_tool(SHOWN, name) for name in names]
     yield f"tests/snapshots/carried.{house.posture.profile}.json", dumped(carried)
 
 

@@ -71,7 +71,7 @@ class ClientChannel:
         return self._caller.client
 
     def can(self, what: str) -> bool:
-        if not (self._caller.modern or self._ctx.session.can_send_request):
+        if self._caller.protocol.asks_in_place and not self._ctx.session.can_send_request:
             return False
         have = get_capabilities(self._ctx)
         form = have.elicitation is not None and (have.elicitation.form is not None or have.elicitation.url is None)
@@ -96,7 +96,7 @@ class ClientChannel:
     ) -> Mapping[str, Mapping[str, Any]]:
         for method, params in questions.values():
             self._require(method, params)
-        if not self._caller.modern:
+        if self._caller.protocol.asks_in_place:
             return {key: await self._ask(method, params) for key, (method, params) in questions.items()}
         open_questions = {
             key: {"method": method, "params": dict(params)}
@@ -120,8 +120,8 @@ class ClientChannel:
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
     def _get_least_level(self) -> str | None:
-        """In the legacy era the SDK sends everything; in the modern one a request without a level wants nothing."""
-        if self._caller.modern:
+        """A request that could say a level and says none wants nothing; a connection that sets none gets everything."""
+        if self._caller.protocol.level_per_request:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
         return get_connection(self._ctx).state.get(LOG_LEVEL, "debug")
 
@@ -132,7 +132,7 @@ class ClientChannel:
         what = "elicitation.url" if params.get("mode") == "url" else what
         if self.can(what):
             return
-        if self._caller.modern:
+        if not self._caller.protocol.asks_in_place:
             raise ClientUnsupported({what.partition(".")[0]: {}})
         raise Refusal(
             Problem(Code.TOOL_FAILED, f"this client does not support {what}.", "Go on without asking through it.")
@@ -165,7 +165,7 @@ class ClientChannel:
         """Return the answers from earlier rounds, the questions of the last, and the notes on them. We sealed the
         state, and it is bound to this very request."""
         state = (self._ctx.params or {}).get("requestState")
-        if not self._caller.modern or not isinstance(state, str):
+        if self._caller.protocol.asks_in_place or not isinstance(state, str):
             return {}, frozenset(), {}
         found = json.loads(state)
         return dict(found.get("answered", {})), frozenset(found.get("asked", ())), dict(found.get("notes", {}))
