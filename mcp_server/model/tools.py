@@ -55,9 +55,13 @@ class Hints:
 
     def adjust(self, because: str, **changes: bool) -> Self:
         """The same but for what is changed, and why that is so."""
-        return replace(self, because=because, **changes)
+        said = {name: changes.pop(name, getattr(self, name)) for name in HINT_NAMES}
+        if changes:
+            raise TypeError(f"there is no hint `{next(iter(changes))}`")
+        return type(self)(**said, because=because)
 
 
+HINT_NAMES = ("read_only", "destructive", "idempotent", "open_world")
 READS_HERE = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 READS_ELSEWHERE = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
 KEEPS_A_RECORD = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
