@@ -13,7 +13,7 @@ from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import META_TOOLS, Listing
 from mcp_server.model.posture import Profile
-from mcp_server.model.results import MEANINGS
+from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import EVERY_STAGE, Confirmation, Tool
 from mcp_server.policy.router import render_points_table
@@ -45,7 +45,7 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def codes() -> str:
-    lines = [f"| `{code}` | {meaning} |" for code, meaning in MEANINGS.items()]
+    lines = [f"| `{code}` | {code.meaning} |" for code in Code]
     return (
         NOTE
         + "# Codes\n\nEvery way a call can end badly.\n\n| code | means |\n| --- | --- |\n"
