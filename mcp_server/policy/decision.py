@@ -13,12 +13,13 @@ the first refusal, in the order of LAYERS, is the one reported.
 - Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from mcp_server.model.menus import META_TOOLS
-from mcp_server.model.policy import Call, Decision, Policy, Rule, RuleKind, SandboxState, Verdict
+from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, SandboxState, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.tools import ASKING, READING, Arguments, Confirmation, Demand, Effect, RuleSubject, Tool
@@ -29,6 +30,7 @@ from mcp_server.policy.stages import build_stage_policy, get_current_stage
 
 OWN = frozenset({Effect.NONE, Effect.SESSION})
 """Effects inside menugate alone, which nobody is asked about."""
+MAY_GO_UNASKED = frozenset({Confirmation.NEVER, Confirmation.BY_ARGUMENTS})
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ def check_confirmation(case: DecisionCase) -> Decision | None:
 def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked whatever the rules allow."""
     reasons: list[str] = []
-    always = demand.effect in ASKING or case.tool.confirmation is Confirmation.ALWAYS
+    always = demand.effect in ASKING or case.tool.confirmation not in MAY_GO_UNASKED
     if demand.confirm and (always or not demand.waivable):
         reasons.append(demand.confirm)
     elif always:
@@ -263,7 +265,7 @@ def list_waivable_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     reasons: list[str] = []
     given = case.posture.cap_profile(case.policy.ceiling).profile
     settled = demand.asked_below is not None and given.covers(demand.asked_below)
-    always = demand.effect in ASKING or case.tool.confirmation is Confirmation.ALWAYS
+    always = demand.effect in ASKING or case.tool.confirmation not in MAY_GO_UNASKED
     if demand.confirm and demand.waivable and not always and not settled:
         reasons.append(demand.confirm)
     if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
@@ -278,18 +280,19 @@ def find_sparing_rule(case: DecisionCase) -> Rule | None:
     return case.find_rule(RuleKind.ALLOW)
 
 
-LAYERS: tuple[Callable[[DecisionCase], Decision | None], ...] = (
-    check_tool_exists,
-    check_blocklist,
-    check_mode,
-    check_stage,
-    check_phase,
-    check_profile,
-    check_deny_rules,
-    check_arguments,
-    check_budget,
-    check_confirmation,
-)
+Check: TypeAlias = Callable[[DecisionCase], Decision | None]
+CHECKS: Mapping[Layer, tuple[Check, ...]] = {
+    Layer.FIND: (check_tool_exists,),
+    Layer.BLOCK: (check_blocklist,),
+    Layer.MODE: (check_mode,),
+    Layer.STAGE: (check_stage, check_phase),
+    Layer.PROFILE: (check_profile,),
+    Layer.RULES: (check_deny_rules,),
+    Layer.ARGUMENTS: (check_arguments,),
+    Layer.BUDGET: (check_budget,),
+    Layer.CONFIRMATION: (check_confirmation,),
+}
+LAYERS: tuple[Check, ...] = tuple(check for layer in Layer for check in CHECKS[layer])
 
 
 def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, policy: Policy) -> Decision:
