@@ -10,10 +10,10 @@ from time import perf_counter_ns
 
 from mcp_server.model.menus import META_TOOLS, Menus, Mode
 from mcp_server.model.policy import Call, Policy, RuleKind, Rules, RuleText
-from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.posture import Posture, Profile, WorkMode
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.sessions import Session
-from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, RuleSubject, Tool
+from mcp_server.model.tools import EVERY_STAGE, Effect, RuleSubject, Tool
 from mcp_server.policy.arguments import build_argument_check
 from mcp_server.policy.decision import decide
 from mcp_server.policy.rules import compile_rules
@@ -32,7 +32,6 @@ async def _run(_ctx: object, _arguments: object) -> Ending:
 def _tool(name: str) -> Tool:
     properties = {"path": {"type": "string"}, "limit": {"type": "integer"}}
     schema = {"type": "object", "properties": properties, "required": ["path"], "additionalProperties": False}
-    hints = Hints(read_only=False, destructive=True, idempotent=False, open_world=False)
     return Tool(
         name,
         name,
@@ -40,7 +39,6 @@ def _tool(name: str) -> Tool:
         schema,
         Profile.NORMAL,
         Effect.WRITE_LOCAL,
-        hints,
         EVERY_STAGE,
         _run,
         subject=("path", RuleSubject.PATH),
@@ -61,6 +59,7 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
         rules,
         unfit=build_argument_check(tools),
         read_line=READ_LINE,
+        work_modes={mode: frozenset(Effect) for mode in WorkMode},
     )
 
 

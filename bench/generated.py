@@ -13,17 +13,17 @@ from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import META_TOOLS, Listing
 from mcp_server.model.posture import Profile
-from mcp_server.model.results import MEANINGS
+from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
-from mcp_server.model.tools import Tool
+from mcp_server.model.tools import EVERY_STAGE, Confirmation, Tool
 from mcp_server.policy.router import render_points_table
 from mcp_server.settings import read_settings
 from mcp_server.wire.listings import Listings
+from mcp_server.wire.revisions import SHOWN
 
 ROOT = Path(__file__).parents[1]
 SNAPSHOTS = ROOT / "tests" / "snapshots"
 NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n"
-REVISION = "2025-11-25"
 
 
 def found() -> Configuration:
@@ -45,7 +45,7 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def codes() -> str:
-    lines = [f"| `{code}` | {meaning} |" for code, meaning in MEANINGS.items()]
+    lines = [f"| `{code}` | {code.meaning} |" for code in Code]
     return (
         NOTE
         + "# Codes\n\nEvery way a call can end badly.\n\n| code | means |\n| --- | --- |\n"
@@ -57,11 +57,21 @@ def codes() -> str:
 def tools(house: Configuration) -> str:
     policy = house.policy
     parts = [NOTE + "# Tools\n\nIn the order of the catalogue. A profile is the least one that shows the tool.\n"]
-    parts.append("| tool | modes | profile | effect | hints | stages |\n| --- | --- | --- | --- | --- | --- |")
+    parts.append(
+        "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
+    )
     for tool in policy.tools.values():
         modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or "always there"
-        stages = "every" if len(tool.stages) == 6 else ", ".join(stage for stage in sorted(tool.stages))
-        row = (f"`{tool.name}`", modes, str(tool.profile), str(tool.effect), hints(tool), stages)
+        stages = "every" if tool.stages == EVERY_STAGE else ", ".join(stage for stage in sorted(tool.stages))
+        row = (
+            f"`{tool.name}`",
+            modes,
+            str(tool.profile),
+            str(tool.effect),
+            ASKS[tool.confirmation],
+            hints(tool),
+            stages,
+        )
         parts.append("| " + " | ".join(row) + " |")
     shared = [tool for tool in policy.tools if len(policy.menus.find_modes_with(tool)) > 1]
     if shared:
@@ -70,6 +80,13 @@ def tools(house: Configuration) -> str:
         ]
         parts += ["\n## In more than one mode\n\n| tool | modes |\n| --- | --- |", *rows]
     return "\n".join(parts) + "\n"
+
+
+ASKS = {
+    Confirmation.NEVER: "no",
+    Confirmation.BY_ARGUMENTS: "for some arguments",
+    Confirmation.ALWAYS: "before every call",
+}
 
 
 def hints(tool: Tool) -> str:
@@ -91,13 +108,13 @@ def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
             session = Session("snapshot", "nobody", mode=mode.name if mode else None)
             names = listings.get_tool_names(Listing.MASKED, session, replace(house.posture, profile=profile))
             shown = [
-                listings.get_prepared_tool(REVISION, name) for name in names if mode is None or name not in META_TOOLS
+                listings.get_prepared_tool(SHOWN, name) for name in names if mode is None or name not in META_TOOLS
             ]
             yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
     # The carriers stand only where the list stays as it is.
     nowhere = Session("snapshot", "nobody")
     names = listings.get_tool_names(Listing.CARRIED, nowhere, house.posture)
-    carried = [listings.get_prepared_tool(REVISION, name) for name in names]
+    carried = [listings.get_prepared_tool(SHOWN, name) for name in names]
     yield f"tests/snapshots/carried.{house.posture.profile}.json", dumped(carried)
 
 

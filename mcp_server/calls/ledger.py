@@ -18,7 +18,7 @@ from mcp_server.calls.sessions import get_listing_key
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
-from mcp_server.model.results import MEANINGS, Code, Done, Ending, Problem
+from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import READING, Arguments, Demand, Effect, RuleSubject
@@ -94,7 +94,7 @@ class LedgerRecorder:
 
     async def record_unresolved_call(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
         digest, size = measure_arguments(asked.arguments)
-        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=MEANINGS[problem.code])
+        decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=problem.code.meaning)
         refused = RefusalRow(
             session=asked.live.session,
             posture=posture,
@@ -170,7 +170,7 @@ class LedgerRecorder:
             decision = replace(decision, reason=self.redact(told))
         if decision.code is Code.INVALID_ARGUMENTS:
             # The message to the caller repeats argument values, and any of them may be a secret.
-            decision = replace(decision, reason=MEANINGS[decision.code])
+            decision = replace(decision, reason=decision.code.meaning)
         session = found.live.session
         stage = get_current_stage(session, posture)
         judged = kind(

@@ -98,7 +98,7 @@ class Pipeline:
                 return await self.refuse(found, posture, decision)
             if found.live.passing and found.tool.stays(found.arguments):
                 return await self.refuse_unresolved_call(found.asked, NOBODY_COMES_BACK)
-            if decision.verdict is Verdict.ASK:
+            if decision.verdict is not Verdict.ALLOW:
                 answer = await self.ask_person(found, posture, decision)
                 if isinstance(answer, Problem):
                     return self.result_filter.filter_problem(answer)

@@ -75,6 +75,7 @@ def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
     from mcp_server.config.prompts import PromptError
     from mcp_server.wire.instructions import MOST_BYTES
+    from mcp_server.wire.revisions import SHOWN
     from mcp_server.wire.translate import describe_tool, prepare_tool
 
     menus = found.policy.menus
@@ -100,14 +101,11 @@ def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
             )
             yield ConfigFault("menus", 0, tool.name, message)
         try:
-            prepare_tool(tool, menus, REVISION)
+            prepare_tool(tool, menus, SHOWN)
         except ValueError as wrong:
             place = find_tool_source(tool)
             first = str(wrong).partition("\n")[0]
             yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
-
-
-REVISION = "2025-11-25"
 
 
 def to_json(fault: "ConfigFault") -> dict[str, Any]:

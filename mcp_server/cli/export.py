@@ -44,8 +44,12 @@ ACTIVITY: dict[str, int] = {
     Effect.VCS_LOCAL: UPDATE,
     Effect.REMOTE_WRITE: UPDATE,
     Effect.PRODUCTION_MUTATION: UPDATE,
+    # Running a program and the like fit none of the framework's four.
+    Effect.SPEND: OTHER,
+    Effect.EXEC: OTHER,
+    Effect.BROWSER_ACT: OTHER,
+    Effect.DELEGATE: OTHER,
 }
-"""The other effects, such as running a program, fit none of the framework's four."""
 CAPTIONS = {
     6003: {CREATE: "Create", READ: "Read", UPDATE: "Update", DELETE: "Delete", OTHER: "Other"},
     6002: {START: "Start", STOP: "Stop"},

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mcp_server.model.tools import Tool
 
 READ = ("name", "description", "inputSchema", "outputSchema")
-REVISION = "2025-11-25"
 CHARS_PER_TOKEN = 4.4
 """In tool lists and instructions; denser JSON and other languages than English have fewer."""
 
@@ -244,13 +243,14 @@ def measure_costs(found: "Configuration") -> MenuCosts:
     from mcp_server.model.menus import Listing
     from mcp_server.model.sessions import Session
     from mcp_server.wire.listings import Listings
+    from mcp_server.wire.revisions import SHOWN
 
     listings = Listings(found.policy, found.library.hosts, None)
     at_root = Session(id="", principal="")
 
     def count_list_tokens(face: Listing, session: Session) -> int:
         shown = (
-            listings.get_prepared_tool(REVISION, name) for name in listings.get_tool_names(face, session, found.posture)
+            listings.get_prepared_tool(SHOWN, name) for name in listings.get_tool_names(face, session, found.posture)
         )
         return count_tokens([{key: tool[key] for key in READ if key in tool} for tool in shown])
 

@@ -15,11 +15,11 @@ from mcp_server.config.menus import load_mode_drafts
 from mcp_server.config.operator import OperatorConfig, read_operator_config
 from mcp_server.config.prompts import PromptFolder, Prompts
 from mcp_server.config.reader import read_text_file
-from mcp_server.config.stages import load_stages
+from mcp_server.config.stages import load_stages, load_work_modes
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, read_workspace_config
 from mcp_server.model.menus import Hosts, Menus
 from mcp_server.model.policy import Budget, Policy, Rules, RuleText
-from mcp_server.model.posture import Posture, Stage
+from mcp_server.model.posture import Posture, Stage, WorkMode
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
@@ -35,6 +35,7 @@ from tools.catalog import CATALOG, READ_LINE
 class ConfigFiles:
     menus: Menus
     stages: Mapping[Stage, frozenset[Effect]]
+    work_modes: Mapping[WorkMode, frozenset[Effect]]
     hosts: Hosts
     config: OperatorConfig
 
@@ -54,12 +55,13 @@ def load_config_files(
     chosen = read_operator_config(config, findings, tools, said) if config is not None else OperatorConfig()
     drafts = load_mode_drafts([*folders, *chosen.menus], findings)
     stages = load_stages(folders[0] / "stages.yaml", findings)
+    work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
     hosts = Hosts((*chosen.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
     faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
     modes = tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None)
-    return ConfigFiles(Menus(modes), stages, hosts, chosen)
+    return ConfigFiles(Menus(modes), stages, work_modes, hosts, chosen)
 
 
 def _make_missing_folder_faults() -> ConfigFaults:
@@ -140,6 +142,7 @@ def load_configuration(
         tools=tools,
         menus=library.menus,
         stages=library.stages,
+        work_modes=library.work_modes,
         unfit=build_argument_check(tools),
         meant=meant,
         read_line=READ_LINE,

@@ -12,7 +12,7 @@ from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation
 from mcp_server.config.menus import ModeDraft, ModeDrafts
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.text import quote_exactly
-from mcp_server.model.tools import READING, Effect, Hints, LazyFunction, Tool
+from mcp_server.model.tools import HINT_NAMES, READING, Effect, Hints, LazyFunction, Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 # The smallest of what hosts allow: some cut names off, some drop the tool without a word.
@@ -156,7 +156,7 @@ def _find_hint_flaws(tool: Tool) -> Iterator[str]:
     if not isinstance(hints, Hints):
         yield "the four hints are missing; a host takes a hint left out for the worst one"
         return
-    left_out = [name for name in Hints.__slots__ if not isinstance(getattr(hints, name), bool)]
+    left_out = [name for name in HINT_NAMES if not isinstance(getattr(hints, name), bool)]
     if left_out:
         yield f"each hint is True or False; {', '.join(left_out)} is neither"
     if hints.read_only and (hints.destructive or tool.effect in CHANGING):

@@ -25,7 +25,7 @@ from mcp_server.config.shapes import (
 from mcp_server.model.menus import Mode
 from mcp_server.model.text import quote_exactly
 
-TABLES = ("stages.yaml", "hosts.yaml")
+TABLES = ("stages.yaml", "work_modes.yaml", "hosts.yaml")
 """What lies beside the shipped modes and is none. In any other folder these names are refused."""
 MOST_FILES = 200
 LONGEST_DESCRIPTION = 600

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_server.model.posture import AiMode, Posture, Stage
+from mcp_server.policy.stages import STAGE_PROMPTS, is_reasoning_on
 
 # What is put into the words? Exactly four variables, in one pass: what a value says is never read as a variable.
 
@@ -168,27 +169,13 @@ def read_prompt_file(path: Path) -> str | None:
 
 BASE = ("base/system", "base/project_root_context")
 ADDITIONS = {AiMode.AGENT: "agent/mode_addition", AiMode.CHAT: "chat/mode_addition"}
-STAGES = {
-    Stage.WARMUP: "agent/warmup",
-    Stage.ACT: "agent/tool_loop_context",
-    Stage.TOOL_FOLLOWUP: "agent/tool_followup",
-    Stage.MICRO_STEP: "agent/micro_step",
-    Stage.DELIVERY_CHECK: "agent/delivery_gate",
-    Stage.QA_REVIEW: "qa/system",
-}
-REASONING = {
-    Stage.WARMUP: "agent/reasoning_macro",
-    Stage.QA_REVIEW: "qa/review_micro_reasoning",
-}
-"""In every other stage it is the short form."""
-SHORT_FORM = "agent/reasoning_micro"
 
 
 def list_prompt_keys(posture: Posture, stage: Stage) -> tuple[str, ...]:
     """Base, project root, mode, stage, and reasoning where the person has it on."""
-    reasoning = posture.reasoning and posture.ai_mode is AiMode.AGENT
-    last = (REASONING.get(stage, SHORT_FORM),) if reasoning else ()
-    return (*BASE, ADDITIONS[posture.ai_mode], STAGES[stage], *last)
+    prompts = STAGE_PROMPTS[stage]
+    last = prompts.reasoning if is_reasoning_on(posture) else ()
+    return (*BASE, ADDITIONS[posture.ai_mode], *prompts.text, *last)
 
 
 def compose_prompts(words: Prompts, posture: Posture, stage: Stage, values: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from mcp_server.config.shapes import (
     Shape,
     TextOrField,
 )
-from mcp_server.config.stages import STAGES
+from mcp_server.config.stages import STAGES, WORK_MODES
 
 # The dialect that editors' YAML plugins speak.
 DIALECT = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -33,6 +33,7 @@ def build_schemas() -> dict[str, dict[str, Any]]:
         "hosts.schema.json": DIALECT | to_json_schema(HOSTS),
         "mode.schema.json": DIALECT | {"type": "object"} | mode,
         "stages.schema.json": DIALECT | to_json_schema(STAGES),
+        "work_modes.schema.json": DIALECT | to_json_schema(WORK_MODES),
     }
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from mcp_server.model.menus import Menus
-from mcp_server.model.posture import Profile, Stage
+from mcp_server.model.posture import Profile, Stage, WorkMode
 from mcp_server.model.results import Code
 from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
@@ -223,6 +223,8 @@ class Policy:
     """How a line of shell is taken apart. Where nobody can, every rule that narrows speaks about it."""
     shelter: Callable[[], SandboxState] = lambda: SandboxState.THERE
     """As far as it is known now."""
+    work_modes: Mapping[WorkMode, frozenset[Effect]] = field(default_factory=dict[WorkMode, frozenset[Effect]])
+    """What each kind of work allows. One that is not here only reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What does a tool take? The JSON Schema of an arguments type, derived from its annotations.
 
 Arguments are TypedDicts, so a call's arguments are the validated JSON object itself. Such a class costs microseconds at
-start. A model class costs a millisecond, which seventy-seven tools would add to every cold start.
+start. A model class costs a millisecond, which each tool would add to every cold start.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,11 @@
 """What is a tool? One frozen value: what it is called, what it takes, what it does to the world, and how it runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
 from posixpath import normpath
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_server.model.posture import Profile, Stage
 
@@ -18,7 +18,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 
 class Effect(StrEnum):
-    """What a call does to the world. A closed list: a new effect is a new line in menus/stages.yaml too."""
+    """What a call does to the world. menus/stages.yaml and menus/work_modes.yaml say where each is allowed."""
 
     NONE = "none"
     SESSION = "session"
@@ -50,6 +50,52 @@ class Hints:
     destructive: bool
     idempotent: bool
     open_world: bool
+    because: str = field(default="", compare=False)
+    """Why they are not those of the tool's effect."""
+
+    def adjust(self, because: str, **changes: bool) -> Self:
+        """The same but for what is changed, and why that is so."""
+        said = {name: changes.pop(name, getattr(self, name)) for name in HINT_NAMES}
+        if changes:
+            raise TypeError(f"there is no hint `{next(iter(changes))}`")
+        return type(self)(**said, because=because)
+
+
+HINT_NAMES = ("read_only", "destructive", "idempotent", "open_world")
+READS_HERE = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+READS_ELSEWHERE = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
+KEEPS_A_RECORD = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
+MAY_DO_ANYTHING = Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
+HINTS: Mapping[Effect, Hints] = {
+    Effect.NONE: READS_HERE,
+    Effect.SESSION: KEEPS_A_RECORD,
+    Effect.READ_LOCAL: READS_HERE,
+    Effect.READ_REMOTE: READS_ELSEWHERE,
+    # The same question, paid for a second time, has another answer.
+    Effect.SPEND: replace(READS_ELSEWHERE, idempotent=False),
+    Effect.WRITE_LOCAL: replace(MAY_DO_ANYTHING, open_world=False),
+    # What is gone cannot go again.
+    Effect.DESTROY_LOCAL: replace(MAY_DO_ANYTHING, idempotent=True, open_world=False),
+    # A repository takes things in; only some of its tools throw any away.
+    Effect.VCS_LOCAL: KEEPS_A_RECORD,
+    Effect.EXEC: MAY_DO_ANYTHING,
+    Effect.BROWSER_ACT: MAY_DO_ANYTHING,
+    Effect.REMOTE_WRITE: MAY_DO_ANYTHING,
+    Effect.PRODUCTION_MUTATION: MAY_DO_ANYTHING,
+    Effect.DELEGATE: MAY_DO_ANYTHING,
+}
+"""What a host is told of a tool that says nothing else: its effect, in the protocol's words."""
+UNSAID = replace(MAY_DO_ANYTHING)
+"""Stands for the hints of the tool's effect. An object of its own, so that saying the worst is saying something."""
+
+
+class Confirmation(StrEnum):
+    """Is the person asked before the tool runs, at any profile and whatever the operator's rules allow?"""
+
+    NEVER = "never"
+    BY_ARGUMENTS = "by-arguments"
+    """For some arguments: its demand says for which, and why."""
+    ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +158,11 @@ class Tool:
     arguments: Schema
     profile: Profile
     effect: Effect
-    hints: Hints
     stages: frozenset[Stage]
     run: Run
+    hints: Hints = UNSAID
+    """Those of its effect, unless the tool says others and why."""
+    confirmation: Confirmation = Confirmation.NEVER
     result: Schema | None = None
     meta: bool = False
     """A meta tool: always listed, exempt from mode and stage, never from the blocklist."""
@@ -150,6 +198,10 @@ class Tool:
     """How much of a result is shown; the rest goes to a file that `Read` may open."""
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
+
+    def __post_init__(self) -> None:
+        if self.hints is UNSAID:
+            object.__setattr__(self, "hints", HINTS.get(self.effect, UNSAID))
 
     @property
     def places(self) -> tuple[str, ...]:

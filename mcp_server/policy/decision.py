@@ -13,23 +13,24 @@ the first refusal, in the order of LAYERS, is the one reported.
 - Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from mcp_server.model.menus import META_TOOLS
-from mcp_server.model.policy import Call, Decision, Policy, Rule, RuleKind, SandboxState, Verdict
+from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, SandboxState, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
-from mcp_server.model.tools import ASKING, READING, Arguments, Demand, Effect, RuleSubject, Tool
+from mcp_server.model.tools import ASKING, READING, Arguments, Confirmation, Demand, Effect, RuleSubject, Tool
 from mcp_server.policy import phases, refusals
 from mcp_server.policy.own_commands import find_acting_command
 from mcp_server.policy.rule_match import find_call_words
 from mcp_server.policy.stages import build_stage_policy, get_current_stage
 
-READ_ONLY_WORK = frozenset({WorkMode.PLAN, WorkMode.RESEARCH, WorkMode.REVIEW})
 OWN = frozenset({Effect.NONE, Effect.SESSION})
 """Effects inside menugate alone, which nobody is asked about."""
+MAY_GO_UNASKED = frozenset({Confirmation.NEVER, Confirmation.BY_ARGUMENTS})
 
 
 @dataclass(frozen=True)
@@ -156,9 +157,8 @@ def check_stage(case: DecisionCase) -> Decision | None:
     fits = build_stage_policy(now, AiMode.AGENT, chosen.reasoning, table).effects
     if (now is not None and now not in case.tool.stages) or not fits.issuperset(case.effects):
         return refusals.refuse_wrong_stage(case.tool, now)
-    if chosen.work_mode in READ_ONLY_WORK or chosen.ai_mode is AiMode.CHAT:
-        fits = READING & build_stage_policy(now, chosen.ai_mode, chosen.reasoning, table).effects
-    return None if fits.issuperset(case.effects) else refusals.refuse_read_only_work(case.tool, chosen)
+    work = READING if chosen.ai_mode is AiMode.CHAT else case.policy.work_modes.get(chosen.work_mode, READING)
+    return None if work.issuperset(case.effects) else refusals.refuse_read_only_work(case.tool, chosen)
 
 
 def check_phase(case: DecisionCase) -> Decision | None:
@@ -250,10 +250,11 @@ def check_confirmation(case: DecisionCase) -> Decision | None:
 def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     """Why the person is asked whatever the rules allow."""
     reasons: list[str] = []
-    if demand.confirm and (not demand.waivable or demand.effect in ASKING):
+    always = demand.effect in ASKING or case.tool.confirmation not in MAY_GO_UNASKED
+    if demand.confirm and (always or not demand.waivable):
         reasons.append(demand.confirm)
-    elif demand.effect in ASKING:
-        reasons.append(refusals.DOES[demand.effect])
+    elif always:
+        reasons.append(refusals.DOES.get(demand.effect, refusals.ALWAYS_ASKS))
     if case.posture.run_control is RunControl.MANUAL and demand.effect not in OWN:
         reasons.append("run control is `manual`, which asks before every effect")
     return reasons
@@ -264,7 +265,8 @@ def list_waivable_reasons(case: DecisionCase, demand: Demand) -> list[str]:
     reasons: list[str] = []
     given = case.posture.cap_profile(case.policy.ceiling).profile
     settled = demand.asked_below is not None and given.covers(demand.asked_below)
-    if demand.confirm and demand.waivable and demand.effect not in ASKING and not settled:
+    always = demand.effect in ASKING or case.tool.confirmation not in MAY_GO_UNASKED
+    if demand.confirm and demand.waivable and not always and not settled:
         reasons.append(demand.confirm)
     if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
         reasons.append("work mode `chat` asks before anything is changed")
@@ -278,18 +280,19 @@ def find_sparing_rule(case: DecisionCase) -> Rule | None:
     return case.find_rule(RuleKind.ALLOW)
 
 
-LAYERS: tuple[Callable[[DecisionCase], Decision | None], ...] = (
-    check_tool_exists,
-    check_blocklist,
-    check_mode,
-    check_stage,
-    check_phase,
-    check_profile,
-    check_deny_rules,
-    check_arguments,
-    check_budget,
-    check_confirmation,
-)
+Check: TypeAlias = Callable[[DecisionCase], Decision | None]
+CHECKS: Mapping[Layer, tuple[Check, ...]] = {
+    Layer.FIND: (check_tool_exists,),
+    Layer.BLOCK: (check_blocklist,),
+    Layer.MODE: (check_mode,),
+    Layer.STAGE: (check_stage, check_phase),
+    Layer.PROFILE: (check_profile,),
+    Layer.RULES: (check_deny_rules,),
+    Layer.ARGUMENTS: (check_arguments,),
+    Layer.BUDGET: (check_budget,),
+    Layer.CONFIRMATION: (check_confirmation,),
+}
+LAYERS: tuple[Check, ...] = tuple(check for layer in Layer for check in CHECKS[layer])
 
 
 def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, policy: Policy) -> Decision:

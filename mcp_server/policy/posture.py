@@ -71,7 +71,7 @@ def has_to_wait(change: PostureChange, work: ProcessWork) -> bool:
             return bool(work.calls)
         case ChangeScope.NEXT_MILESTONE:
             return True
-        case _:
+        case ChangeScope.AFTER_CURRENT_UNIT | ChangeScope.FOR_NEXT_UNIT:
             return work.unit
 
 

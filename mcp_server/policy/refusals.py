@@ -21,11 +21,15 @@ DOES = {
     Effect.DESTROY_LOCAL: "it destroys files here",
     Effect.PRODUCTION_MUTATION: "it changes something in production",
 }
+ALWAYS_ASKS = "this tool asks before every call"
+ELSEWHERE = "Go on with a tool that fits the stage; `menu_list` shows them."
 STAGES = {
     Stage.WARMUP: (
         "The run is still warming up and only reads. Call `think` with the six headings "
         f"{', '.join(HEADINGS)}, then make this call again."
     ),
+    Stage.ACT: ELSEWHERE,
+    Stage.TOOL_FOLLOWUP: ELSEWHERE,
     Stage.MICRO_STEP: (
         "A unit is done, and only reading goes on without a thought. Call `think` with "
         f"{FEWEST_POINTS} to {MOST_POINTS} points, each on a line beginning with `- `: what happened, what is next and "
@@ -141,7 +145,7 @@ def refuse_wrong_stage(tool: Tool, stage: Stage | None) -> Decision:
         way_out = "Finish with `complete`; the next run begins at a known stage."
     else:
         reason = f"The stage `{stage}` of this run does not include what `{tool.name}` would do."
-        way_out = STAGES.get(stage, "Go on with a tool that fits the stage; `menu_list` shows them.")
+        way_out = STAGES.get(stage, ELSEWHERE)
     return make_refusal(Layer.STAGE, Code.WRONG_STAGE, reason, way_out)
 
 

@@ -30,30 +30,34 @@ class StageDuty(StrEnum):
 @dataclass(frozen=True, slots=True)
 class StagePolicy:
     effects: frozenset[Effect]
-    prompts: tuple[str, ...]
-    """The words that belong to the stage, by their keys under `prompts/`, in the order of composition."""
     duty: StageDuty
 
 
-PROMPTS: Mapping[Stage, tuple[str, ...]] = {
-    Stage.WARMUP: (),
-    Stage.ACT: ("agent/tool_loop_context",),
-    Stage.TOOL_FOLLOWUP: ("agent/tool_loop_context",),
-    Stage.MICRO_STEP: ("agent/tool_loop_context",),
-    Stage.DELIVERY_CHECK: ("agent/delivery_gate",),
-    Stage.QA_REVIEW: ("qa/system", "qa/report_schema"),
+@dataclass(frozen=True, slots=True)
+class StagePrompts:
+    """The texts that belong to a stage, by their keys under `prompts/`."""
+
+    text: tuple[str, ...]
+    reasoning: tuple[str, ...]
+    """Added if the person has reasoning on."""
+
+
+STAGE_PROMPTS: Mapping[Stage, StagePrompts] = {
+    Stage.WARMUP: StagePrompts(("agent/warmup",), ("agent/reasoning_macro",)),
+    Stage.ACT: StagePrompts(("agent/tool_loop_context",), ("agent/reasoning_micro",)),
+    Stage.TOOL_FOLLOWUP: StagePrompts(("agent/tool_followup",), ("agent/reasoning_micro",)),
+    Stage.MICRO_STEP: StagePrompts(("agent/micro_step",), ("agent/reasoning_micro",)),
+    Stage.DELIVERY_CHECK: StagePrompts(("agent/delivery_gate",), ("agent/reasoning_micro",)),
+    Stage.QA_REVIEW: StagePrompts(("qa/system",), ("qa/review_micro_reasoning",)),
 }
 DUTIES: Mapping[Stage, StageDuty] = {
     Stage.WARMUP: StageDuty.MACRO,
+    Stage.ACT: StageDuty.NONE,
+    Stage.TOOL_FOLLOWUP: StageDuty.NONE,
     Stage.MICRO_STEP: StageDuty.MICRO,
+    Stage.DELIVERY_CHECK: StageDuty.NONE,
     Stage.QA_REVIEW: StageDuty.MICRO,
 }
-REASONING = {
-    StageDuty.MACRO: ("agent/reasoning_macro",),
-    StageDuty.MICRO: ("agent/reasoning_micro",),
-    StageDuty.NONE: (),
-}
-REVIEWING = ("qa/review_micro_reasoning",)
 
 
 def build_stage_policy(
@@ -65,9 +69,7 @@ def build_stage_policy(
     duty = DUTIES.get(stage, StageDuty.NONE) if stage is not None and agent and reasoning else StageDuty.NONE
     if not agent or duty is StageDuty.MICRO:
         effects = effects & READING
-    words = PROMPTS.get(stage, ()) if stage is not None and agent else ()
-    thinking = REVIEWING if stage is Stage.QA_REVIEW and duty is StageDuty.MICRO else REASONING[duty]
-    return StagePolicy(effects, (*words, *thinking), duty)
+    return StagePolicy(effects, duty)
 
 
 def is_reasoning_on(posture: Posture) -> bool:

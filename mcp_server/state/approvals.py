@@ -82,10 +82,10 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
         return None
     if found.is_unread and reply.answer is ApprovalAnswer.YES:
         return None
-    if found.used and (reply.way is AnsweredBy.CLIENT or reply.answer is not ApprovalAnswer.NO):
+    if found.used and (reply.way is not AnsweredBy.PERSON or reply.answer is not ApprovalAnswer.NO):
         return None
     withdrawn = found.answer is ApprovalAnswer.YES and reply.answer is ApprovalAnswer.NO
-    if found.answer is not ApprovalAnswer.OPEN and reply.way is AnsweredBy.CLIENT and not withdrawn:
+    if found.answer is not ApprovalAnswer.OPEN and reply.way is not AnsweredBy.PERSON and not withdrawn:
         return found
     scope = reply.scope if found.wanted.lasting else ApprovalScope.ONCE
     settled = replace(found, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)

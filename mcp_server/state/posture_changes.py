@@ -164,7 +164,7 @@ def _find_open_work(tx: Transaction, principal: str, change: PostureChange) -> P
             return ProcessWork(calls=tuple(find_open_calls(tx, principal, change.session)))
         case ChangeScope.AFTER_CURRENT_UNIT | ChangeScope.FOR_NEXT_UNIT:
             return ProcessWork(unit=has_open_unit(tx, principal, change.session))
-        case _:
+        case ChangeScope.NOW | ChangeScope.NEXT_MILESTONE:
             return ProcessWork()
 
 

@@ -12,19 +12,19 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp_types import CLIENT_INFO_META_KEY
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from mcp_server.model.posture import Surface
+from mcp_server.wire.revisions import REVISIONS, RevisionFeatures, guess_features
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
-MODERN = frozenset(MODERN_PROTOCOL_VERSIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    modern: bool
     version: str
+    protocol: RevisionFeatures
+    """What that revision can do."""
     transport: str
     """`stdio`, `http` or `sse`."""
     page: bool
@@ -40,26 +40,26 @@ class Caller:
     @property
     def is_remembered(self) -> bool:
         """True if the connection outlives a request. HTTP without sessions has no such connection."""
-        return not self.modern or self.transport == "stdio"
+        return self.protocol.connects or self.transport == "stdio"
 
 
 def identify_caller(ctx: Context, owner: str) -> Caller:
     """`owner` is the principal of a caller that needs no token: the person who runs this process."""
-    modern = ctx.protocol_version in MODERN
+    protocol = REVISIONS.get(ctx.protocol_version) or guess_features(ctx.protocol_version)
     request: Request | None = ctx.request
     token = get_access_token()
     transport = "stdio"
     if request is not None:
         transport = "sse" if request.scope["path"].startswith("/messages") else "http"
     return Caller(
-        modern=modern,
         version=ctx.protocol_version,
+        protocol=protocol,
         transport=transport,
         page=request is not None and "origin" in request.headers,
         client=_get_client_name(ctx),
         principal=token.client_id if token else owner,
         pinned=request.path_params.get("mode") if request is not None else None,
-        ready=modern or get_connection(ctx).initialize_accepted,
+        ready=not protocol.connects or get_connection(ctx).initialize_accepted,
     )
 
 

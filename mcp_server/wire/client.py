@@ -67,7 +67,7 @@ class ClientChannel:
         self._notes: dict[str, str] = {}
         asked: frozenset[str] = frozenset()
         state = (ctx.params or {}).get("requestState")
-        if caller.modern and isinstance(state, str):
+        if not caller.protocol.asks_in_place and isinstance(state, str):
             # Earlier rounds of this call. We sealed the state, and it is bound to this very request.
             found = json.loads(state)
             self._answered, self._notes = dict(found.get("answered", {})), dict(found.get("notes", {}))
@@ -76,7 +76,7 @@ class ClientChannel:
         """The questions this call brings back. They are sealed, so that nobody answers what was never asked."""
 
     def can(self, what: str) -> bool:
-        if not (self._caller.modern or self._ctx.session.can_send_request):
+        if self._caller.protocol.asks_in_place and not self._ctx.session.can_send_request:
             return False
         have = self._ctx.session.client_capabilities or types.ClientCapabilities()
         form = have.elicitation is not None and (have.elicitation.form is not None or have.elicitation.url is None)
@@ -101,7 +101,7 @@ class ClientChannel:
     ) -> Mapping[str, Mapping[str, Any]]:
         for method, params in questions.values():
             self._require(method, params)
-        if not self._caller.modern:
+        if self._caller.protocol.asks_in_place:
             return {key: await self._ask(method, params) for key, (method, params) in questions.items()}
         open_questions = {
             key: {"method": method, "params": dict(params)}
@@ -125,8 +125,8 @@ class ClientChannel:
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
     def _get_least_level(self) -> str | None:
-        """In the legacy era the SDK sends everything; in the modern one a request without a level wants nothing."""
-        if self._caller.modern:
+        """A request that could say a level and says none wants nothing; a connection that sets none gets everything."""
+        if self._caller.protocol.level_per_request:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
         return get_connection(self._ctx).state.get(LOG_LEVEL, "debug")
 
@@ -137,7 +137,7 @@ class ClientChannel:
         what = "elicitation.url" if params.get("mode") == "url" else what
         if self.can(what):
             return
-        if self._caller.modern:
+        if not self._caller.protocol.asks_in_place:
             raise ClientUnsupported({what.partition(".")[0]: {}})
         raise Refusal(
             Problem(Code.TOOL_FAILED, f"this client does not support {what}.", "Go on without asking through it.")

@@ -17,9 +17,9 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.wire.caller import MODERN
 from mcp_server.wire.encoding import encode_message, has_begun, make_replacing_send
 from mcp_server.wire.jsonrpc import NotStrict, make_no_answer, parse_message
+from mcp_server.wire.revisions import get_revision_features
 
 # What is a web page told that may call this server?
 #
@@ -224,7 +224,7 @@ class HttpAccess:
         except TimeoutError:
             raise HttpRefused(408, f"the body did not arrive within {seconds:g} s") from None
         try:
-            parse_message(body, whole=headers.get("mcp-protocol-version") not in MODERN)
+            parse_message(body, whole=get_revision_features(headers.get("mcp-protocol-version")).connects)
         except NotStrict as wrong:
             if wrong.answers is not None:
                 await self._end_unanswered_question(scope, receive, wrong.answers)

@@ -13,7 +13,8 @@ from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
 from mcp_server.policy.decision import list_visible_tools
-from mcp_server.wire.caller import MODERN, Caller
+from mcp_server.wire.caller import Caller
+from mcp_server.wire.revisions import COMPLETE, UNCACHED, shape_result
 from mcp_server.wire.translate import prepare_tool
 
 
@@ -86,9 +87,8 @@ class Listings:
         ready = self._ready.get(key)
         if ready is None:
             tools = self._get_prepared_tools(caller.version)
-            ready = {"tools": EncodedTools(tools[name] for name in self.get_tool_names(face, session, posture))}
-            if caller.version in MODERN:
-                ready |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "_meta": self.stamp}
+            shown = EncodedTools(tools[name] for name in self.get_tool_names(face, session, posture))
+            ready = shape_result({"tools": shown, **COMPLETE, **UNCACHED}, caller.protocol, self.stamp)
             self._ready[key] = ready
         return ready
 

@@ -250,7 +250,7 @@ def make_teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
 def make_aside_teller(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
     """Over HTTP a legacy client hears notifications on a stream that it may not have opened. The answer to its own
     request is a stream too, and always there."""
-    if who.modern or who.transport != "http":
+    if not who.protocol.connects or who.transport != "http":
         return None
 
     async def send_list_changed() -> None:

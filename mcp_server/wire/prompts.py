@@ -28,6 +28,7 @@ from mcp_server.model.tool_packs import (
     SlashCommand,
     Template,
 )
+from mcp_server.wire.revisions import COMPLETE, UNCACHED
 from mcp_server.wire.translate import replace_half_surrogates
 
 # Which texts can a person fetch by name? What the model is told here and now, and every prompt by its key.
@@ -112,7 +113,7 @@ MOST_COMPLETIONS = 100
 PLACEHOLDER = re.compile(r"\$\d+")
 """opencode sends this for every argument, to put the typed words into the answer. That is right for a text, but it
 tells a command that acts nothing."""
-NOT_CACHED = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+NOT_CACHED = {**UNCACHED, **COMPLETE}
 
 
 @dataclass(frozen=True)
@@ -200,9 +201,7 @@ class OfferHandlers:
                 INVALID_PARAMS, f"`{params.name}` needs {needed}", {"missing": [one.name for one in missing]}
             )
         messages = [dict(message) for message in await _render_prompt(found, given, speaker)]
-        return replace_half_surrogates(
-            {"description": found.description, "messages": messages, "resultType": "complete"}
-        )
+        return replace_half_surrogates({"description": found.description, "messages": messages, **COMPLETE})
 
     async def complete(self, params: CompleteRequestParams, principal: str, person: bool) -> dict[str, Any]:
         ref, argument = params.ref.model_dump(by_alias=True), params.argument
@@ -211,7 +210,7 @@ class OfferHandlers:
         ]
         shown = values[:MOST_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
-        return {"completion": more, "resultType": "complete"}
+        return {"completion": more, **COMPLETE}
 
     async def _find_values(
         self, ref: Mapping[str, Any], name: str, typed: str, principal: str, person: bool

@@ -25,7 +25,6 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.tool_packs import PromptCaller
 from mcp_server.model.tools import Tool
 from mcp_server.wire.caller import (
-    MODERN,
     Caller,
     Context,
     get_connection,
@@ -38,13 +37,12 @@ from mcp_server.wire.encoding import leave_answer
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import ClientList, Notifier, check_followable, make_aside_teller, make_teller
 from mcp_server.wire.prompts import OfferHandlers, refuse_cursor
+from mcp_server.wire.revisions import shape_result
 from mcp_server.wire.translate import replace_half_surrogates, result_from_ending
 
 log = logging.getLogger("menugate.wire")
 SEALED = frozenset({"tools/call", "prompts/get", "resources/read"})
 PLAIN = frozenset({"name", "arguments", "_meta"})
-STRUCTURED = frozenset({"2025-06-18", "2025-11-25", *MODERN})
-"""The protocol revisions whose results look like ours. For older ones the SDK removes what they do not know."""
 
 
 class MenuServer(Server[Any]):
@@ -86,7 +84,7 @@ class Handlers:
 
     def get_client_list(self, ctx: Context, who: Caller) -> ClientList:
         """Return the client's list and its live session, which last as long as there is a connection to keep them."""
-        if not who.modern:
+        if who.protocol.connects:
             return cast(
                 ClientList,
                 keep_for_connection(ctx, "menugate watch", lambda: self._watch_client(ctx, who), self._forget_client),
@@ -98,7 +96,7 @@ class Handlers:
 
     def _watch_client(self, ctx: Context, who: Caller) -> ClientList:
         watch = self._make_client_list(who)
-        watch.tell = None if who.modern else make_teller(ctx)
+        watch.tell = make_teller(ctx) if who.protocol.connects else None
         return self.notices.watch(watch)
 
     def _make_client_list(self, who: Caller, passing: bool = False) -> ClientList:
@@ -137,19 +135,15 @@ class Handlers:
         name, arguments = params.get("name"), params.get("arguments")
         who = identify_caller(ctx, self.owner)
         fits = isinstance(name, str) and (arguments is None or isinstance(arguments, dict))
-        if not (fits and who.ready and who.version in STRUCTURED):
+        if not (fits and who.ready and who.protocol.takes_our_results):
             return await call_next(ctx)
         ending = await self._run_call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
         answer = ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
-        if who.modern:
-            meta = cast(dict[str, Any], answer.get("_meta", {}))
-            return answer | {"_meta": meta | self.listings.stamp}
-        answer.pop("resultType")
-        return answer
+        return shape_result(answer, who.protocol, self.listings.stamp)
 
     def _leave_for_door(self, ctx: Context, ready: dict[str, Any]) -> dict[str, Any]:
         who = identify_caller(ctx, self.owner)
-        if not who.modern or ctx.request_id is None:
+        if who.protocol.connects or ctx.request_id is None:
             return ready
         return leave_answer(ctx.request, ctx.request_id, ready)
 

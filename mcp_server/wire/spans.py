@@ -64,7 +64,7 @@ class Telemetry:
     async def watch_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """The outermost middleware, so that it sees what the client gets."""
         who = identify_caller(ctx, self.known.owner)
-        if not who.modern:
+        if who.protocol.connects:
             self._measure_connection(ctx, who)
         attributes = self._build_attributes(ctx, who)
         around, links = self._read_trace(ctx, who)

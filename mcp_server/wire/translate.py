@@ -11,6 +11,7 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.results import Done, Picture, Problem, Question, Raw
 from mcp_server.model.tools import Tool
 from mcp_server.wire.instructions import describe_menu_enter
+from mcp_server.wire.revisions import COMPLETE, UNCACHED
 
 ALWAYS = {"anthropic/alwaysLoad": True}
 """Keeps a tool loaded in hosts that defer tools behind a search of their own."""
@@ -52,7 +53,7 @@ def build_input_schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
 def prepare_tool(tool: Tool, menus: Menus, version: str) -> dict[str, Any]:
     """Return the tool exactly as the SDK would put it into that revision's `tools/list`; raises if the SDK would
     fail."""
-    whole = {"tools": [build_tool_entry(tool, menus)], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    whole = {"tools": [build_tool_entry(tool, menus)], **COMPLETE, **UNCACHED}
     return methods.serialize_server_result("tools/list", version, whole)["tools"][0]
 
 
@@ -65,17 +66,17 @@ def result_from_ending(ending: Done | Problem | Question) -> dict[str, Any]:
             structured = (
                 {"structuredContent": replace_half_surrogates(dict(ending.data))} if ending.data is not None else {}
             )
-            return {"content": text + blocks, "isError": False, "resultType": "complete", **structured}
+            return {"content": text + blocks, "isError": False, **COMPLETE, **structured}
         case Problem():
             about = replace_half_surrogates({"code": str(ending.code), **(ending.data or {})})
             return {
                 "content": [_build_text_block(ending.text)],
                 "isError": True,
-                "resultType": "complete",
+                **COMPLETE,
                 "_meta": {"menugate/refusal": about},
             }
         case Question():
-            return {"content": [_build_text_block(ending.text)], "isError": True, "resultType": "complete"}
+            return {"content": [_build_text_block(ending.text)], "isError": True, **COMPLETE}
 
 
 def replace_half_surrogates(value: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def placed(case: dict[str, Any], folder: Path) -> tuple[Path, list[Path], Path |
             return config, [menus], config
         case "mode":
             return more / "mine.yaml", [menus, more], None
-        case "stages" | "hosts":
+        case "stages" | "work_modes" | "hosts":
             return menus / f"{case['as']}.yaml", [menus], None
         case name:
             return more / name, [menus, more], None

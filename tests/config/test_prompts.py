@@ -13,6 +13,7 @@ import pytest
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import VARIABLES, PromptFolder, Prompts, compose_prompts, list_prompt_keys
 from mcp_server.model.posture import AiMode, Posture, Stage, WorkMode
+from mcp_server.policy.stages import STAGE_PROMPTS
 from tests.clients.served import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,15 @@ def test_the_order_is_base_root_mode_stage_reasoning(posture: Posture, stage: St
     said = compose_prompts(SHIPPED, posture, stage, VALUES)
     places = [said.index(SHIPPED.render_prompt(key, VALUES)) for key in keys]
     assert places == sorted(places) and places[0] == 0
+
+
+def test_the_page_has_the_table_in_use() -> None:
+    rows = [
+        f"| `{stage}` | {' '.join(f'`{key}`' for key in prompts.text)} |"
+        f" {' '.join(f'`{key}`' for key in prompts.reasoning)} |"
+        for stage, prompts in STAGE_PROMPTS.items()
+    ]
+    assert [row for row in rows if row not in (DATA / "docs" / "prompts.md").read_text()] == []
 
 
 def test_other_axes_change_nothing() -> None:

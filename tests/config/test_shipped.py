@@ -9,12 +9,16 @@ import yaml
 
 from mcp_server.config.schemas import build_schemas
 from mcp_server.model.menus import Hosts, Listing
-from mcp_server.model.posture import Stage
+from mcp_server.model.posture import Stage, WorkMode
 from mcp_server.model.tools import READING, Effect
 from tests.config.samples import SHIPPED, made, mode_text, opened, shipped_tools
 
 SEED: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "seed_menus.yaml").read_text())
-TABLES = {"stages.yaml": "stages.schema.json", "hosts.yaml": "hosts.schema.json"}
+TABLES = {
+    "stages.yaml": "stages.schema.json",
+    "work_modes.yaml": "work_modes.schema.json",
+    "hosts.yaml": "hosts.schema.json",
+}
 FILES = sorted(path.name for path in SHIPPED.glob("*.yaml"))
 
 
@@ -23,10 +27,14 @@ def in_order(part: list[str], whole: list[str]) -> bool:
     return all(one in rest for one in part)
 
 
-def test_the_plan_adds_up() -> None:
+def test_the_plan_has_a_row_of_policy_for_each_of_its_tools_and_none_besides() -> None:
     assert [len(mode["tools"]) for mode in SEED] == [mode["count"] for mode in SEED]
-    assert len({tool for mode in SEED if not mode.get("added") for tool in mode["tools"]}) == 71
-    assert len({tool for mode in SEED for tool in mode["tools"]}) == 75
+    rows = yaml.safe_load((Path(__file__).parents[1] / "tables" / "policy.yaml").read_text())["tools"]
+    planned: dict[str, set[str]] = {}
+    for mode in SEED:
+        for tool in mode["tools"]:
+            planned.setdefault(tool, set()).add(mode["name"])
+    assert planned == {name: set(row["modes"]) for name, row in rows.items() if row["modes"]}
 
 
 def test_what_was_planned_stands_in_the_menus_in_the_order_of_the_plan() -> None:
@@ -108,6 +116,13 @@ def test_the_stages_allow_what_the_design_says() -> None:
     assert stages[Stage.WARMUP] == stages[Stage.QA_REVIEW] == READING
     assert stages[Stage.ACT] == stages[Stage.TOOL_FOLLOWUP] == stages[Stage.MICRO_STEP] == set(Effect)
     assert stages[Stage.DELIVERY_CHECK] == set()
+
+
+def test_the_work_modes_allow_what_the_design_says() -> None:
+    modes = opened().work_modes
+    assert set(modes) == set(WorkMode)
+    assert modes[WorkMode.PLAN] == modes[WorkMode.REVIEW] == modes[WorkMode.RESEARCH] == READING
+    assert modes[WorkMode.CHAT] == modes[WorkMode.BUILD] == modes[WorkMode.REPAIR] == set(Effect)
 
 
 def test_every_host_row_has_its_evidence() -> None:

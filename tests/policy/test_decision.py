@@ -19,7 +19,7 @@ from mcp_server.model.tools import ACTING, Demand, Tool
 from mcp_server.policy import decision
 from mcp_server.policy.decision import LAYERS, decide, list_visible_tools
 from mcp_server.policy.rules import compile_rules
-from tests.policy.world import EFFECTS, check, example, menus, policy, table, texts, tools
+from tests.policy.world import EFFECTS, WORK, check, example, menus, policy, table, texts, tools
 from tests.sizes import sample, scale
 from tools.catalog import READ_LINE
 
@@ -232,7 +232,8 @@ def house(written: Mapping[str, list[str]]) -> Policy | None:
     rules = compile_rules(texts(written), tools(), READ_LINE)
     if not isinstance(rules, Rules):
         return None
-    return Policy(tools(), menus(), EFFECTS, rules, budget=Budget(calls=5), unfit=check(), read_line=READ_LINE)
+    budget = Budget(calls=5)
+    return Policy(tools(), menus(), EFFECTS, rules, budget=budget, unfit=check(), read_line=READ_LINE, work_modes=WORK)
 
 
 @pytest.mark.heavy

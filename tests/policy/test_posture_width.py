@@ -1,9 +1,14 @@
 """Is it known of every value whether it lets through more than another? What nobody weighed counts as more."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
+from mcp_server.config.faults import FaultCollector
+from mcp_server.config.load import DATA
+from mcp_server.config.stages import load_work_modes
 from mcp_server.model.posture import (
     AXES,
     NARROWEST_FIRST,
@@ -19,7 +24,7 @@ from mcp_server.model.posture import (
     WorkMode,
     list_axis_words,
 )
-from mcp_server.policy.decision import READ_ONLY_WORK
+from mcp_server.model.tools import READING, Effect
 from mcp_server.policy.posture_width import WIDTHS, get_narrower_posture, is_delaying_narrowing, is_widening, is_wider
 
 VALUES: dict[str, tuple[Value, ...]] = {
@@ -51,7 +56,25 @@ def test_what_nobody_weighed_is_wider_than_anything() -> None:
 
 def test_the_read_only_modes_are_the_narrowest() -> None:
     narrowest = {mode for mode, width in WIDTHS["work_mode"].items() if width == 0}
-    assert narrowest == READ_ONLY_WORK
+    assert narrowest == {mode for mode, effects in shipped_work_modes().items() if effects <= READING}
+
+
+def test_no_work_mode_allows_more_than_a_wider_one() -> None:
+    allowed, widths = shipped_work_modes(), WIDTHS["work_mode"]
+    assert [
+        f"`{one}` allows more than `{other}`"
+        for one in WorkMode
+        for other in WorkMode
+        if widths[one] < widths[other] and not allowed[one] <= allowed[other]
+    ] == []
+
+
+@cache
+def shipped_work_modes() -> Mapping[WorkMode, frozenset[Effect]]:
+    findings = FaultCollector()
+    modes = load_work_modes(DATA / "menus" / "work_modes.yaml", findings)
+    assert not findings.faults()
+    return modes
 
 
 @pytest.mark.parametrize("profile", Profile)

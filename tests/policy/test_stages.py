@@ -19,7 +19,6 @@ from mcp_server.model.tools import READING, Effect, Tool
 from mcp_server.policy.decision import decide, list_visible_tools
 from mcp_server.policy.stages import (
     FINAL,
-    StageDuty,
     build_stage_policy,
     get_current_stage,
     get_next_stage,
@@ -56,7 +55,6 @@ def test_the_stages_policy(stage: Stage | None, ai: str, reasoning: bool, effect
     wanted: Mapping[str, frozenset[Effect]] = {"reading": READING, "all": frozenset(Effect), "none": frozenset()}
     assert got.effects == wanted[effects]
     assert got.duty == duty
-    assert (got.duty is not StageDuty.NONE) == any("reasoning" in key for key in got.prompts)
 
 
 def test_no_stage_of_chat_ever_changes_anything() -> None:
@@ -66,6 +64,16 @@ def test_no_stage_of_chat_ever_changes_anything() -> None:
 
 def test_a_stage_that_is_in_no_table_only_reads() -> None:
     assert build_stage_policy(Stage.ACT, AiMode.AGENT, False, {}).effects == READING
+
+
+def test_a_work_mode_nobody_knows_only_reads() -> None:
+    session, posture, known = Session("s", "p", mode="swe", stage=Stage.ACT), Posture(WorkMode.BUILD), policy()
+    writing, reading = Call("Write", example("Write")), Call("Read", example("Read"))
+    assert decide(tools()["Write"], writing, session, posture, known).is_allowed
+    unknown = replace(known, work_modes={})
+    refused = decide(tools()["Write"], writing, session, posture, unknown)
+    assert (refused.verdict, refused.code) == (Verdict.DENY, Code.READ_ONLY_WORK)
+    assert decide(tools()["Read"], reading, session, posture, unknown).is_allowed
 
 
 @pytest.mark.parametrize(

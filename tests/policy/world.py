@@ -9,7 +9,7 @@ import yaml
 
 from mcp_server.model.menus import Menus, Mode
 from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText
-from mcp_server.model.posture import Profile, Stage
+from mcp_server.model.posture import Profile, Stage, WorkMode
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.tools import (
     ACTING,
@@ -35,6 +35,10 @@ EFFECTS: dict[Stage, frozenset[Effect]] = {
     **dict.fromkeys(sorted(ACTING), frozenset(Effect)),
     Stage.DELIVERY_CHECK: frozenset(),
     Stage.QA_REVIEW: READING,
+}
+WORK: dict[WorkMode, frozenset[Effect]] = {
+    **dict.fromkeys((WorkMode.CHAT, WorkMode.BUILD, WorkMode.REPAIR), frozenset(Effect)),
+    **dict.fromkeys((WorkMode.PLAN, WorkMode.REVIEW, WorkMode.RESEARCH), READING),
 }
 
 
@@ -154,4 +158,5 @@ def policy(
 ) -> Policy:
     rules = compile_rules(texts(written or {}, reason), tools(own), READ_LINE, roots=("/work",))
     assert isinstance(rules, Rules), rules
-    return Policy(tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own), read_line=READ_LINE)
+    said = (tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own))
+    return Policy(*said, read_line=READ_LINE, work_modes=WORK)

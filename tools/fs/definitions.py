@@ -7,12 +7,13 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
+    HINTS,
     REVIEWING,
     WARMUP,
     Arguments,
+    Confirmation,
     Demand,
     Effect,
-    Hints,
     LazyFunction,
     RuleSubject,
     Tool,
@@ -23,7 +24,6 @@ PAGE = 100_000
 
 LISTED = 200
 PathOf = Annotated[str, "The path, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-READING_ONLY = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 EVERYWHERE = WARMUP | ACTING | REVIEWING
 
 
@@ -50,10 +50,10 @@ READ_FILE = Tool(
     arguments=build_schema(FsReadFileArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
     stages=EVERYWHERE,
     run=LazyFunction("tools.fs.read:read_file"),
     demand=demand_reading,
+    confirmation=Confirmation.BY_ARGUMENTS,
     subject=("path", RuleSubject.PATH),
     max_result_chars=PAGE + 2_000,
     large=True,
@@ -81,10 +81,11 @@ WRITE_FILE = Tool(
     arguments=build_schema(FsWriteFileArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    hints=HINTS[Effect.WRITE_LOCAL].adjust("the same content again leaves the same file", idempotent=True),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:write_file"),
     demand=demand_writing,
+    confirmation=Confirmation.BY_ARGUMENTS,
     subject=("path", RuleSubject.PATH),
 )
 
@@ -106,7 +107,6 @@ LIST_DIRECTORY = Tool(
     arguments=build_schema(FsListArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
     stages=EVERYWHERE,
     run=LazyFunction("tools.fs.read:list_directory"),
     subject=("path", RuleSubject.PATH),
@@ -126,10 +126,13 @@ CREATE_DIRECTORY = Tool(
     arguments=build_schema(FsCreateArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
-    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
+    hints=HINTS[Effect.WRITE_LOCAL].adjust(
+        "a folder that is there already is left as it is", destructive=False, idempotent=True
+    ),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:create_directory"),
     demand=demand_writing,
+    confirmation=Confirmation.BY_ARGUMENTS,
     subject=("path", RuleSubject.PATH),
 )
 
@@ -159,10 +162,10 @@ DELETE = Tool(
     arguments=build_schema(FsDeleteArguments),
     profile=Profile.TRUSTED,
     effect=Effect.DESTROY_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:delete"),
     demand=demand_deleting,
+    confirmation=Confirmation.ALWAYS,
     stands_on=LazyFunction("tools.fs.targets:read_deletion_facts"),
     subject=("path", RuleSubject.PATH),
     tree="path",
@@ -193,10 +196,10 @@ MOVE = Tool(
     arguments=build_schema(FsMoveArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:move"),
     demand=demand_moving,
+    confirmation=Confirmation.BY_ARGUMENTS,
     stands_on=LazyFunction("tools.fs.targets:read_move_facts"),
     subject=("source", RuleSubject.PATH),
     paths=("source", "destination"),
@@ -231,7 +234,6 @@ FILE_INFO = Tool(
     },
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
-    hints=READING_ONLY,
     stages=EVERYWHERE,
     run=LazyFunction("tools.fs.read:get_file_info"),
     subject=("path", RuleSubject.PATH),

@@ -4,7 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, LazyFunction, RuleSubject, Tool
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Confirmation, Effect, LazyFunction, RuleSubject, Tool
 
 COMMANDS = (
     *("goto_definition", "goto_references", "hover_symbol", "file_diagnostics"),
@@ -56,10 +56,10 @@ LSP = Tool(
     arguments=build_schema(LspArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("tools.lsp.lsp:ask_language_server"),
     demand=LazyFunction("tools.lsp.servers:demand_asking"),
+    confirmation=Confirmation.BY_ARGUMENTS,
     subject=("path", RuleSubject.PATH),
     timeout=90.0,
 )

@@ -4,10 +4,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.schema import Is, build_schema
-from mcp_server.model.tools import EVERY_STAGE, Effect, Hints, LazyFunction, Run, Tool
+from mcp_server.model.tools import EVERY_STAGE, HINTS, Effect, LazyFunction, Run, Tool
 
-LOOKING = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
-MOVING = Hints(read_only=False, destructive=False, idempotent=True, open_world=False)
+MOVING = HINTS[Effect.SESSION].adjust("the same step a second time changes nothing", idempotent=True)
 HANDLE = Annotated[str, "Menu handle from `menu_enter`, when calls share no connection", Is(shortest=1)]
 
 
@@ -67,7 +66,6 @@ def _build_meta_tool(name: str, title: str, description: str, run: Run, argument
         arguments=build_schema(arguments),
         profile=Profile.RESTRICTED,
         effect=more.pop("effect", Effect.SESSION),
-        hints=more.pop("hints", LOOKING),
         stages=more.pop("stages", EVERY_STAGE),
         run=run,
         meta=True,
@@ -132,7 +130,7 @@ MESSAGE_USER = _build_meta_tool(
     "Tell the user something, or ask and wait.",
     LazyFunction("tools.meta.menus:message_user"),
     MessageUserArguments,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=True),
+    hints=HINTS[Effect.SESSION].adjust("a person gets it and may answer", open_world=True),
     timeout=900.0,
 )
 
@@ -154,7 +152,6 @@ MENU_CALL = _build_meta_tool(
     LazyFunction("tools.meta.menus:refuse_empty_carrier"),
     MenuCallArguments,
     effect=Effect.DELEGATE,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
 )
 
 CARRIERS = (MENU_READ, MENU_CALL)

@@ -4,13 +4,11 @@ from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, LazyFunction, Tool
+from mcp_server.model.tools import ACTING, HINTS, REVIEWING, WARMUP, Effect, LazyFunction, Tool
 
 Status = Annotated[
     str, "`all_passed`, or how many failed: `2_failed`", Is(shortest=1, pattern="^(all_passed|[1-9][0-9]{0,5}_failed)$")
 ]
-
-QUIET = Hints(read_only=False, destructive=False, idempotent=False, open_world=False)
 
 
 class PhaseAdvanceArguments(TypedDict):
@@ -35,7 +33,6 @@ ADVANCE_PHASE = Tool(
     arguments=build_schema(PhaseAdvanceArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=QUIET,
     stages=ACTING,
     run=LazyFunction("tools.phases.phases:advance"),
 )
@@ -52,7 +49,6 @@ RETURN_TO_FIX = Tool(
     arguments=build_schema(PhaseReturnArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=QUIET,
     stages=ACTING,
     run=LazyFunction("tools.phases.phases:return_to_fix"),
 )
@@ -79,7 +75,9 @@ ANALYZE_FAILURE = Tool(
     arguments=build_schema(AnalyzeArguments),
     profile=Profile.TRUSTED,
     effect=Effect.EXEC,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    hints=HINTS[Effect.EXEC].adjust(
+        "it runs one test, and no command that a model wrote", destructive=False, open_world=False
+    ),
     stages=ACTING | REVIEWING,
     run=LazyFunction("tools.phases.failing_test:analyze"),
     timeout=3 * SECONDS + 120.0,
@@ -97,7 +95,9 @@ PHASE_STATUS = Tool(
     arguments=build_schema(PhaseStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    hints=HINTS[Effect.SESSION].adjust(
+        "it looks at the state and changes nothing there", read_only=True, idempotent=True
+    ),
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("tools.phases.phases:show_status"),
 )

@@ -1,7 +1,7 @@
 """What is offered about the project as a whole? Its index of words and symbols, and what is remembered about it."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
@@ -11,9 +11,9 @@ from mcp_server.model.tools import (
     REVIEWING,
     WARMUP,
     Arguments,
+    Confirmation,
     Demand,
     Effect,
-    Hints,
     LazyFunction,
     RuleSubject,
     Run,
@@ -36,7 +36,6 @@ def build_reading_tool(
     demand: Callable[[Arguments], Demand] | None = None,
 ) -> Tool:
     """A tool of this pack; `words` are its title and its description."""
-    options: dict[str, Any] = {"demand": demand} if demand else {}
     return Tool(
         name=name,
         title=words[0],
@@ -44,11 +43,11 @@ def build_reading_tool(
         arguments=build_schema(arguments),
         profile=Profile.RESTRICTED,
         effect=Effect.READ_LOCAL,
-        hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
         stages=WARMUP | ACTING | REVIEWING,
         run=run,
         subject=subject,
-        **options,
+        demand=demand,
+        confirmation=Confirmation.BY_ARGUMENTS if demand else Confirmation.NEVER,
     )
 
 

@@ -46,7 +46,7 @@ def demand_running(args: Arguments) -> Demand:
     stays = bool(args.get("bash_id") or args.get("shell_id"))
     if found is CommandKind.READS and not stays and not args.get("run_in_background"):
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
-    if found is not CommandKind.ASKED:
+    if found in (CommandKind.READS, CommandKind.BUILDS):
         return Demand(Effect.EXEC, Profile.NORMAL)
     return demand_unknown_line(args["command"])
 

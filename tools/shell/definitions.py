@@ -1,17 +1,17 @@
 """What is offered for running commands? `bash`, and the four tools around it."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import (
     ACTING,
+    HINTS,
     REVIEWING,
     WARMUP,
     Arguments,
+    Confirmation,
     Effect,
-    Hints,
     LazyFunction,
     RuleSubject,
     Run,
@@ -71,10 +71,10 @@ BASH = Tool(
     arguments=build_schema(BashArguments),
     profile=Profile.NORMAL,
     effect=Effect.EXEC,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
     run=LazyFunction("tools.shell.bash:run_command"),
     demand=LazyFunction("tools.shell.classify:demand_running"),
+    confirmation=Confirmation.BY_ARGUMENTS,
     shut_in=True,
     subject=("command", RuleSubject.COMMAND),
     paths=("exec_dir",),
@@ -130,11 +130,6 @@ def _build_tool(name: str, title: str, description: str, arguments: type, run: R
     return Tool(name=name, title=title, description=description, arguments=build_schema(arguments), run=run, **more)
 
 
-READING: Mapping[str, Any] = {
-    "profile": Profile.RESTRICTED,
-    "hints": Hints(read_only=True, destructive=False, idempotent=False, open_world=False),
-}
-
 OUTPUT = _build_tool(
     "bash_output",
     "Look at a shell",
@@ -145,10 +140,11 @@ OUTPUT = _build_tool(
     ),
     BashOutputArguments,
     LazyFunction("tools.shell.background:show_shell_output"),
+    profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
+    hints=HINTS[Effect.READ_LOCAL].adjust("each look moves its cursor on", idempotent=False),
     stages=WARMUP | ACTING | REVIEWING,
     large=True,
-    **READING,
 )
 
 WRITE = _build_tool(
@@ -163,9 +159,9 @@ WRITE = _build_tool(
     LazyFunction("tools.shell.background:write_to_shell"),
     profile=Profile.NORMAL,
     effect=Effect.EXEC,
-    hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
     stages=ACTING,
     demand=LazyFunction("tools.shell.classify:demand_typing"),
+    confirmation=Confirmation.BY_ARGUMENTS,
     stands_on=LazyFunction("tools.shell.current_folder:read_keys_facts"),
     shut_in=True,
 )
@@ -178,7 +174,9 @@ KILL = _build_tool(
     LazyFunction("tools.shell.background:kill_shell"),
     profile=Profile.NORMAL,
     effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=True, idempotent=True, open_world=False),
+    hints=HINTS[Effect.SESSION].adjust(
+        "it ends programs, and a shell that has ended stays ended", destructive=True, idempotent=True
+    ),
     stages=ACTING,
 )
 
@@ -192,8 +190,8 @@ WAIT = _build_tool(
     ),
     BashWaitArguments,
     LazyFunction("tools.shell.background:wait"),
+    profile=Profile.RESTRICTED,
     effect=Effect.NONE,
     stages=WARMUP | ACTING,
     timeout=MOST_WAIT + 30,
-    **{**READING, "hints": Hints(read_only=True, destructive=False, idempotent=True, open_world=False)},
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Demand, Effect, Hints, LazyFunction, Tool
+from mcp_server.model.tools import ACTING, HINTS, REVIEWING, WARMUP, Arguments, Demand, Effect, LazyFunction, Tool
 
 MOST_CRITERIA = 20
 SECONDS = 30
@@ -59,7 +59,6 @@ TODO_CREATE = Tool(
     arguments=build_schema(TodoCreateArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=WARMUP | ACTING,
     run=LazyFunction("tools.todos.todos:create"),
     demand=demand_creating,
@@ -82,7 +81,9 @@ TODO_READ = Tool(
     arguments=build_schema(TodoReadArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
+    hints=HINTS[Effect.SESSION].adjust(
+        "it looks at the state and changes nothing there", read_only=True, idempotent=True
+    ),
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("tools.todos.todos:read"),
 )
@@ -99,7 +100,7 @@ TODO_START = Tool(
     arguments=build_schema(TodoStartArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=False),
+    hints=HINTS[Effect.SESSION].adjust("a todo in progress stays in progress", idempotent=True),
     stages=ACTING,
     run=LazyFunction("tools.todos.todos:begin"),
 )
@@ -138,7 +139,6 @@ TODO_CLAIM = Tool(
     arguments=build_schema(TodoClaimArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
     stages=ACTING,
     run=LazyFunction("tools.todos.verify:claim_todo"),
     demand=demand_claiming,
@@ -161,7 +161,9 @@ TODO_VERIFY = Tool(
     arguments=build_schema(TodoVerifyArguments),
     profile=Profile.NORMAL,
     effect=Effect.SESSION,
-    hints=Hints(read_only=False, destructive=False, idempotent=True, open_world=True),
+    hints=HINTS[Effect.SESSION].adjust(
+        "it checks the same again, by commands that may reach anything", idempotent=True, open_world=True
+    ),
     stages=ACTING | REVIEWING,
     run=LazyFunction("tools.todos.verify:verify"),
     timeout=VERIFY_SECONDS,
