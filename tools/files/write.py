@@ -1,4 +1,4 @@
-"""How does a whole file get new content?"""
+"""How does `Write` replace the content of a whole file?"""
 
 from anyio import to_thread
 
@@ -41,19 +41,19 @@ def _replace_content(files: Files, snapshot: Snapshot, content: str) -> Ending:
     before = "" if describe_non_text(snapshot.data) else decode_text(snapshot.data)
     if problem := _find_omission_problem(content, before):
         return problem
-    kept: list[str] = []
+    preserved: list[str] = []
     if "\n" in content and "\r" not in content and find_usual_line_end(before) == "\r\n":
         content = content.replace("\n", "\r\n")
-        kept.append("its CRLF line ends")
+        preserved.append("its CRLF line ends")
     if before.startswith(BOM) and not content.startswith(BOM):
         content = BOM + content
-        kept.append("its byte order mark")
+        preserved.append("its byte order mark")
     data = encode_text(content)
     if data == snapshot.data:
-        return Done(f"`{snapshot.path}` has exactly this content already; nothing was written.")
+        return Done(f"`{snapshot.path}` already has exactly this content; nothing was written.")
     overwrite_file(files, snapshot, data)
     answer = describe_change(snapshot.path, "Updated", before.removeprefix(BOM), content.removeprefix(BOM))
-    return Done(answer + (f"\n[The file kept {' and '.join(kept)}.]" if kept else ""))
+    return Done(answer + (f"\n[The file kept {' and '.join(preserved)}.]" if preserved else ""))
 
 
 def _find_omission_problem(content: str, before: str) -> Problem | None:
@@ -63,5 +63,5 @@ def _find_omission_problem(content: str, before: str) -> Problem | None:
     return Problem(
         Code.INVALID_ARGUMENTS,
         f"Line {', '.join(map(str, lines[:5]))} of `content` stands for text that was left out; nothing was written.",
-        "Write the whole content, or change a part with `Edit`, which also adds such a line where it is meant.",
+        "Write the whole content, or use `Edit` to change a part, or to add such a line if you mean it.",
     )
