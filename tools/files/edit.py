@@ -14,7 +14,7 @@ from tools.files.diff import describe_change, find_nearest_lines
 from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text, format_numbered_lines
 from tools.files.read import add_path_suggestions, find_picture_type
 
-# Did somebody write `// ... rest of the code` instead of the code?
+# Does the content have `// ... rest of the code` instead of the code?
 
 LEADING = re.compile(r"^(?://+|#+|/\*+|\{/\*|<!--|--|;+|%+|\*+|[(\[<]|\s)+")
 TRAILING = re.compile(r"(?:\*/\}?|-->|[)\]>]|\s)+$")

@@ -24,9 +24,9 @@ PAGE_BRANCHES = 200
 
 async def list_branches(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
-    under = (LOCAL, REMOTE) if args.get("show_remote") else (LOCAL,)
-    listed = await git.read("for-each-ref", "--sort=refname", FORMAT, *under)
-    rows = porcelain.parse_rows(listed.replace(b"\0\n", b"\0"), len(FIELDS.split()))
+    prefixes = (LOCAL, REMOTE) if args.get("show_remote") else (LOCAL,)
+    output = await git.read("for-each-ref", "--sort=refname", FORMAT, *prefixes)
+    rows = porcelain.parse_rows(output.replace(b"\0\n", b"\0"), len(FIELDS.split()))
     branches = [_parse_branch(row) for row in rows]
     offset = args.get("offset", 0)
     page = branches[offset : offset + PAGE_BRANCHES]
@@ -170,11 +170,11 @@ def _build_protected_problem(paths: Sequence[str]) -> Problem:
 
 
 async def _build_missing_branch_refusal(git: GitProgram, name: str) -> Refusal:
-    near = await describe_nearest_names(git, name)
+    suggestion = await describe_nearest_names(git, name)
     return Refusal(
         Problem(
             Code.NOT_FOUND,
-            f"There is no local branch `{to_one_line(name)}` in {git.repository.name}.{near}",
+            f"There is no local branch `{to_one_line(name)}` in {git.repository.name}.{suggestion}",
             "git_checkout switches to local branches only. git_create_branch creates one; its `base_branch` may be a "
             "commit, a tag or a remote branch.",
         )

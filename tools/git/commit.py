@@ -54,10 +54,10 @@ async def _build_commit_answer(git: GitProgram, hooks: Hooks) -> Ending:
         )
     )
     subject = to_one_line((await git.read("log", "--format=%s", "--no-walk", sha)).rstrip(b"\n"))
-    where = f"on {to_one_line(branch)}" if branch else "on no branch (detached HEAD)"
+    target = f"on {to_one_line(branch)}" if branch else "on no branch (detached HEAD)"
     files = format_changes(changes, await read_change_details(git, changes[:MAX_LISTED_FILES]), "  ")
     lines = [
-        f"Committed {sha[:12]} {where}: {subject}",
+        f"Committed {sha[:12]} {target}: {subject}",
         format_summary(changes),
         *files,
         *_format_hook_notes(git, hooks),
@@ -84,5 +84,5 @@ def _format_hook_notes(git: GitProgram, hooks: Hooks) -> list[str]:
         return []
     names = ", ".join(hooks.names)
     allowed = git.ctx.processes.profile.covers(Profile.TRUSTED)
-    where = "" if allowed else " at the profile `trusted`, which only the user can set"
-    return [f"[The repository's hooks ({names}) were not run; `run_hooks` runs them{where}.]"]
+    condition = "" if allowed else " at the profile `trusted`, which only the user can set"
+    return [f"[The repository's hooks ({names}) were not run; `run_hooks` runs them{condition}.]"]

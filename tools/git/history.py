@@ -41,8 +41,8 @@ async def show_log(ctx: Context, args: Mapping[str, Any]) -> Ending:
     paths = await to_thread.run_sync(locate_paths, ctx.files, git.repository, args.get("paths", ()))
     selection = (*_build_time_options(args), start, "--", *paths)
     count, offset = args.get("max_count", 10), args.get("offset", 0)
-    listed = await git.read("log", "--no-notes", "-z", FORMAT, f"--max-count={count}", f"--skip={offset}", *selection)
-    commits = [_parse_commit(row) for row in porcelain.parse_rows(listed, len(FIELDS))]
+    output = await git.read("log", "--no-notes", "-z", FORMAT, f"--max-count={count}", f"--skip={offset}", *selection)
+    commits = [_parse_commit(row) for row in porcelain.parse_rows(output, len(FIELDS))]
     total = int(await git.read("rev-list", "--count", f"--max-count={MAX_COUNTED_COMMITS}", *selection))
     return _build_log_answer(git, args, commits, total)
 
@@ -58,8 +58,8 @@ def _build_log_answer(
         return Done(f"No commits{f' after the first {total:,}' if offset and total else ' match'}.", data)
     lines = [_format_commit(commit) for commit in commits]
     if next_call or offset:
-        least = "at least " if total == MAX_COUNTED_COMMITS else ""
-        lines.append(f"[Commits {offset + 1:,}-{end:,} of {least}{total:,}.")
+        at_least = "at least " if total == MAX_COUNTED_COMMITS else ""
+        lines.append(f"[Commits {offset + 1:,}-{end:,} of {at_least}{total:,}.")
         lines[-1] += f" Continue with git_log {json.dumps(next_call, ensure_ascii=False)}]" if next_call else "]"
     return Done("\n".join(lines), data, outside=describe_source(git), meta={"commits": len(commits)})
 
@@ -104,8 +104,8 @@ def _format_commit(commit: Mapping[str, Any]) -> str:
 async def show_commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
     sha = await resolve_commit(git, args["revision"])
-    listed = await git.read("log", "--no-notes", "-z", FORMAT, "--no-walk", sha, "--")
-    commit = next(_parse_commit(row) for row in porcelain.parse_rows(listed, len(FIELDS)))
+    output = await git.read("log", "--no-notes", "-z", FORMAT, "--no-walk", sha, "--")
+    commit = next(_parse_commit(row) for row in porcelain.parse_rows(output, len(FIELDS)))
     show = ("show", "--no-notes", "--format=")
     # For a merge, list the files that differ from the first parent, and show the lines that differ from every parent.
     context = f"--unified={args.get('context_lines', 3)}"

@@ -49,16 +49,16 @@ async def read_patch(git: GitProgram, request: PatchRequest, heading: tuple[str,
     requested = request.arguments.get("paths") or ()
     files, repository = git.ctx.files, git.repository
     paths = await to_thread.run_sync(locate_paths, files, repository, requested)
-    listing = ("--raw", "--numstat", "-z", "--no-abbrev")
-    listed = await git.read_result(*request.list_command, *FORMAT, *listing, "--", *paths)
-    changes = porcelain.parse_changes(listed.out)
+    options = ("--raw", "--numstat", "-z", "--no-abbrev")
+    listing = await git.read_result(*request.list_command, *FORMAT, *options, "--", *paths)
+    changes = porcelain.parse_changes(listing.out)
     # The user approved secret files whose names show what they are, not those behind a link with a harmless name.
     secrets = [path for path in requested if is_secret(path)]
     approved = await to_thread.run_sync(locate_paths, files, repository, secrets)
     hidden = find_unnamed_secrets(_list_paths(changes), approved)
     first = request.arguments.get("offset", 1)
     page = await _read_patch_page(git, request, paths, hidden, first) if changes else PatchPage(b"", 0, 0, False)
-    head = (*heading, *_format_overview(git, changes, listed.cut, first), *_format_hidden_note(hidden))
+    head = (*heading, *_format_overview(git, changes, listing.cut, first), *_format_hidden_note(hidden))
     next_call = dict(request.arguments) | {"offset": page.first + page.lines} if page.more else None
     return ShownPatch(
         "\n".join(part for part in ("\n".join(head), page.text, _format_rest_note(request, page, next_call)) if part),
@@ -66,7 +66,7 @@ async def read_patch(git: GitProgram, request: PatchRequest, heading: tuple[str,
             "files": [build_change_data(change) for change in changes[:MAX_DATA_FILES]],
             "files_total": len(changes),
             "not_shown": [to_one_line(path) for path in hidden[:MAX_DATA_FILES]],
-            "truncated": page.more or page.cut or listed.cut or len(changes) > MAX_DATA_FILES,
+            "truncated": page.more or page.cut or listing.cut or len(changes) > MAX_DATA_FILES,
             "total": page.total,
             "next": next_call,
         },
@@ -111,8 +111,8 @@ def _format_overview(git: GitProgram, changes: Sequence[FileChange], cut: bool, 
     if not changes or first > 1:
         return []
     top = git.repository.top
-    where = "" if top == "." else f" (paths are relative to {git.repository.name})"
-    return [f"{format_summary(changes, cut)}{where}", *format_changes(changes), ""]
+    base = "" if top == "." else f" (paths are relative to {git.repository.name})"
+    return [f"{format_summary(changes, cut)}{base}", *format_changes(changes), ""]
 
 
 def format_changes(
@@ -162,7 +162,7 @@ async def _read_patch_page(
         pathspecs = [f":(top,literal){path}" for path in paths]
         pathspecs += [f":(top,exclude,literal){path}" for path in hidden]
     result = await git.read_result(*request.patch_command, *FORMAT, "--patch", "--", *pathspecs, magic=bool(hidden))
-    page = cut_patch_page(result.out, first, result.cut)
+    page = _cut_patch_page(result.out, first, result.cut)
     if first > 1 and not page.lines:
         raise Refusal(
             Problem(
@@ -174,7 +174,7 @@ async def _read_patch_page(
     return page
 
 
-def cut_patch_page(data: bytes, first: int, cut: bool) -> PatchPage:
+def _cut_patch_page(data: bytes, first: int, cut: bool) -> PatchPage:
     """Take whole lines, from line `first` until the page is full; at least one."""
     total = data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
     start = 0

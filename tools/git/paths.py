@@ -24,7 +24,7 @@ def _locate_path(files: Files, repository: Repository, path: str) -> str:
             raise
         # Git may know a file that was deleted; its words are all we have to go by.
         workspace_path = _normalize_path(joined, files.root.rstrip("/"))
-    repository_path = to_repository_path(workspace_path, repository.top)
+    repository_path = _to_repository_path(workspace_path, repository.top)
     if repository_path is None:
         message = f"`{to_one_line(path)}` lies outside {repository.name}."
         raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path in the repository, relative to `repo_path`."))
@@ -39,7 +39,7 @@ def _normalize_path(path: str, root: str) -> str:
     return posixpath.relpath(clean, root) if clean.startswith("/") else clean
 
 
-def to_repository_path(path: str, top: str) -> str | None:
+def _to_repository_path(path: str, top: str) -> str | None:
     """Convert a path relative to the workspace to one relative to the repository; None if it lies outside."""
     if top == ".":
         return None if path == ".." or path.startswith("../") else path
@@ -48,7 +48,7 @@ def to_repository_path(path: str, top: str) -> str | None:
     return path[len(top) + 1 :] if path.startswith(f"{top}/") else None
 
 
-def find_unnamed_secrets(paths: Iterable[str], named: Iterable[str]) -> list[str]:
+def find_unnamed_secrets(paths: Iterable[str], approved: Iterable[str]) -> list[str]:
     """Return the files that usually hold secrets and that the call does not name, so that the user was not asked."""
-    named = set(named)
-    return [path for path in paths if is_secret(path) and path not in named]
+    approved = set(approved)
+    return [path for path in paths if is_secret(path) and path not in approved]

@@ -26,7 +26,7 @@ FILTER_SECTION = re.compile(rb"\[\s*(filter|include|includeif)\b", re.IGNORECASE
 MAX_SUBMODULE_DEPTH = 8
 
 
-def raise_if_unsafe(files: Files, repository: Repository) -> None:
+def _raise_if_filtered(files: Files, repository: Repository) -> None:
     """Raise a `Refusal` if the repository could make git run a program on the content of files."""
     for path in _list_configuration_paths(files, repository):
         if section := FILTER_SECTION.search(_read_configuration(files, path)):
@@ -215,7 +215,7 @@ class GitProgram:
         return "" if setting.code else to_umask(setting.out.decode("utf-8", "replace").strip().lower())
 
     async def _raise_if_unsafe(self) -> None:
-        await to_thread.run_sync(raise_if_unsafe, self.ctx.files, self.repository)
+        await to_thread.run_sync(_raise_if_filtered, self.ctx.files, self.repository)
 
     def _build_environment(self) -> dict[str, str]:
         index = {"GIT_INDEX_FILE": f"{self.ctx.files.root.rstrip('/')}/{self.index_path}"} if self.index_path else {}

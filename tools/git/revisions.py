@@ -56,8 +56,8 @@ async def find_branch_tip(git: GitProgram, name: str) -> str | None:
 
 async def describe_nearest_names(git: GitProgram, name: str) -> str:
     """Suggest branches and tags with a similar name, as the end of a sentence."""
-    listed = await git.read("for-each-ref", "--format=%(refname:short)", "--count=2000")
-    refs = listed.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    output = await git.read("for-each-ref", "--format=%(refname:short)", "--count=2000")
+    refs = output.decode("utf-8", "surrogateescape").split("\n")[:-1]
     nearest = [ref for ref in refs if ref.partition("/")[2] == name]
     nearest += [ref for ref in get_close_matches(name, refs, MAX_SUGGESTIONS, 0.6) if ref not in nearest]
     suggestions = ", ".join(f"`{to_one_line(ref)}`" for ref in nearest[:MAX_SUGGESTIONS])
@@ -70,11 +70,11 @@ async def _resolve_revision(git: GitProgram, revision: str) -> str | None:
 
 
 async def _build_unknown_refusal(git: GitProgram, name: str) -> Refusal:
-    near = await describe_nearest_names(git, name)
+    suggestion = await describe_nearest_names(git, name)
     return Refusal(
         Problem(
             Code.NOT_FOUND,
-            f"There is no commit, branch or tag `{to_one_line(name)}` in {git.repository.name}.{near}",
+            f"There is no commit, branch or tag `{to_one_line(name)}` in {git.repository.name}.{suggestion}",
             "List them with git_branch_list or git_log.",
         )
     )

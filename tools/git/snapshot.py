@@ -27,9 +27,9 @@ WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--
 
 async def build_commit_facts(git: GitProgram, signer_and_hooks: Mapping[str, str]) -> Mapping[str, str]:
     """Build what an approval says about a commit from this index: its content, where it goes, and who makes it."""
-    listed = await git.read_result(*STAGED, "--no-abbrev", WITH_SUBMODULES)
-    changes = porcelain.parse_changes(listed.out)
-    if listed.cut or len(changes) > MAX_SHOWN_FILES:
+    staged = await git.read_result(*STAGED, "--no-abbrev", WITH_SUBMODULES)
+    changes = porcelain.parse_changes(staged.out)
+    if staged.cut or len(changes) > MAX_SHOWN_FILES:
         message = f"More than {MAX_SHOWN_FILES:,} files are staged, too many for the user to review. Nothing ran."
         raise Refusal(Problem(Code.TOO_LARGE, message, "Stage fewer, or ask the user to commit them."))
     # A comparison with the empty tree lists the whole index, without files that `add --intent-to-add` only announced.
@@ -40,7 +40,7 @@ async def build_commit_facts(git: GitProgram, signer_and_hooks: Mapping[str, str
         details = await read_change_details(git, changes)
         lines = [format_summary(changes), *(format_change(change, details.get(change.path, "")) for change in changes)]
     # The raw lines name every blob, so together with the parent commit the digest covers the whole tree.
-    digest = sha256(listed.out + b"\0" + index.out).hexdigest()
+    digest = sha256(staged.out + b"\0" + index.out).hexdigest()
     return {
         **await read_branch_facts(git),
         **_describe_people(signer_and_hooks),

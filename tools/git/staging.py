@@ -34,9 +34,9 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await add_person_ignores(await open_repository(ctx, args.get("repo_path", "")))
     paths = await to_thread.run_sync(locate_paths, ctx.files, git.repository, args["files"])
     await _raise_if_unapproved(git, args["files"], paths)
-    before = await read_staged_changes(git)
+    before = await _read_staged_changes(git)
     await _stage(git, paths)
-    after = await read_staged_changes(git)
+    after = await _read_staged_changes(git)
     staged = [change for path, change in after.items() if before.get(path) != change]
     # A file that was staged before and is now as in the last commit again.
     reverted = [change for path, change in before.items() if path not in after]
@@ -115,7 +115,7 @@ async def _is_filter_configured(git: GitProgram, value: str) -> bool:
     return any(setting.code == 0 for setting in settings)
 
 
-async def read_staged_changes(git: GitProgram) -> dict[bytes, FileChange]:
+async def _read_staged_changes(git: GitProgram) -> dict[bytes, FileChange]:
     """Read what the next commit would change, by path."""
     return {change.path: change for change in porcelain.parse_changes(await git.read(*LIST_STAGED))}
 
@@ -132,12 +132,12 @@ def _build_data(changes: Sequence[FileChange], staged: int) -> dict[str, Any]:
 
 async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
-    before = await read_staged_changes(git)
+    before = await _read_staged_changes(git)
     if not before:
         return Done("Nothing was staged.", _build_data((), 0), meta={"files": 0})
     # With a path: a plain `reset` would also end a merge.
     await git.change("reset", "--quiet", "--", ".")
-    after = await read_staged_changes(git)
+    after = await _read_staged_changes(git)
     unstaged = [change for path, change in before.items() if after.get(path) != change]
     lines = [f"Unstaged {escape.format_count(len(unstaged), 'file')}; the files themselves are unchanged."]
     lines += format_changes(unstaged, indent="  ")

@@ -38,8 +38,8 @@ async def show_status(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if not entries:
         lines.append("Nothing to commit: the files match the last commit.")
     if next_call is not None or offset or result.cut:
-        least = "at least " if result.cut else ""
-        lines.append(f"[Entries {offset + 1:,}-{end:,} of {least}{len(entries):,}.")
+        at_least = "at least " if result.cut else ""
+        lines.append(f"[Entries {offset + 1:,}-{end:,} of {at_least}{len(entries):,}.")
         lines[-1] += f" Continue with git_status {json.dumps(next_call, ensure_ascii=False)}]" if next_call else "]"
     data = _build_branch_data(status, operation) | {
         "clean": not entries,

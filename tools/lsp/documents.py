@@ -78,12 +78,12 @@ class OpenDocuments:
 
     async def open(self, files: Files, path: str) -> DocumentText:
         """Open the file as it is now, and bring the other open documents up to date."""
-        for other in [document for document in self.by_path if document != path]:
+        for other_path in [open_path for open_path in self.by_path if open_path != path]:
             try:
-                await self._update_document(other, *await to_thread.run_sync(read_document, files, other))
+                await self._update_document(other_path, *await to_thread.run_sync(_read_document, files, other_path))
             except Refusal:
-                await self._close_document(other)
-        text, digest = await to_thread.run_sync(read_document, files, path)
+                await self._close_document(other_path)
+        text, digest = await to_thread.run_sync(_read_document, files, path)
         await self._update_document(path, text, digest)
         self.by_path[path] = self.by_path.pop(path)
         if len(self.by_path) > MAX_OPEN_DOCUMENTS:
@@ -111,7 +111,7 @@ class OpenDocuments:
         await self.connection.notify("textDocument/didClose", {"textDocument": {"uri": uri_from_path(self.root, path)}})
 
 
-def read_document(files: Files, path: str) -> tuple[str, str]:
+def _read_document(files: Files, path: str) -> tuple[str, str]:
     """Read the text of a whole file and its digest; raise a `Refusal` if it is too large or not text."""
     snapshot = files.read(path, MOST_BYTES)
     if not snapshot.whole:

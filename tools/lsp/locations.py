@@ -31,7 +31,7 @@ def workspace_path_from_uri(root: str, uri: str) -> str | None:
     return path[len(start) :] if path.startswith(start) and "\0" not in path else None
 
 
-def file_name_from_uri(uri: str) -> str:
+def _file_name_from_uri(uri: str) -> str:
     """Return the file's name alone, for a file outside: enough to recognise the standard library's `os.pyi`."""
     return make_visible(unquote(uri.rpartition("/")[2], errors="replace"))[:80]
 
@@ -94,7 +94,7 @@ def sort_by_file(root: str, queried_path: str, places: Sequence[tuple[LspRange, 
     for index, (place, note) in enumerate(places):
         path = workspace_path_from_uri(root, place.uri)
         if path is None:
-            outside.append(file_name_from_uri(place.uri))
+            outside.append(_file_name_from_uri(place.uri))
         else:
             indexes.setdefault((path, place.order, note), index)
     order = sorted(indexes, key=lambda key: (key[0] != queried_path, key))

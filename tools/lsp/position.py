@@ -40,7 +40,7 @@ class SymbolPosition:
             )
         if self.line is None:
             return await self._find_declaration()
-        offset = find_on_line(self.text, self.line, self.symbol, make_visible(self.path))
+        offset = _find_on_line(self.text, self.line, self.symbol, make_visible(self.path))
         return self.text.to_server_position(offset, self.server.encoding)
 
     def _describe_line(self) -> str:
@@ -74,7 +74,7 @@ class SymbolPosition:
         )
 
 
-def find_on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
+def _find_on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
     """Return the offset at which the symbol's name begins on that line."""
     if line > text.line_count:
         raise _build_refusal(f"`{path}` has only {text.line_count:,} lines, no line {line:,}.", "See it with `Read`.")
@@ -91,11 +91,11 @@ def find_on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
     return text.get_line_bounds(line)[0] + column + find_name_start(symbol)
 
 
-def _describe_other_lines(text: DocumentText, symbol: str, near: int = 1) -> str:
+def _describe_other_lines(text: DocumentText, symbol: str, nearest_to: int = 1) -> str:
     """Name the lines that do have the symbol, the nearest first."""
     lines = sorted(
         {text.to_line_column(offset)[0] for offset in find_occurrences(text.text, symbol)},
-        key=lambda line: abs(line - near),
+        key=lambda line: abs(line - nearest_to),
     )
     if not lines:
         return " The file does not contain it."

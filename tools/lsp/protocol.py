@@ -67,7 +67,7 @@ def to_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def parse_range(uri: object, value: object) -> LspRange | None:
+def _parse_range(uri: object, value: object) -> LspRange | None:
     fields = to_fields(value)
     start, end = to_fields(fields.get("start")), to_fields(fields.get("end"))
     return LspRange(uri, start, end) if isinstance(uri, str) and start and end else None
@@ -77,8 +77,10 @@ def parse_locations(result: object) -> list[LspRange]:
     """Parse a Location, a LocationLink, or a list of them."""
     locations: list[LspRange] = []
     for fields in map(to_fields, to_list(result)):
-        location = parse_range(fields.get("targetUri"), fields.get("targetSelectionRange") or fields.get("targetRange"))
-        location = location or parse_range(fields.get("uri"), fields.get("range"))
+        location = _parse_range(
+            fields.get("targetUri"), fields.get("targetSelectionRange") or fields.get("targetRange")
+        )
+        location = location or _parse_range(fields.get("uri"), fields.get("range"))
         if location and location not in locations[-1:]:
             locations.append(location)
     return locations
@@ -103,7 +105,7 @@ def _walk_symbols(result: list[object], uri: str, parent: str, depth: int) -> It
     for fields in map(to_fields, result):
         name = to_text(fields.get("name"))
         location = to_fields(fields.get("location"))
-        place = parse_range(location.get("uri"), location.get("range")) or parse_range(
+        place = _parse_range(location.get("uri"), location.get("range")) or _parse_range(
             uri, fields.get("selectionRange") or fields.get("range")
         )
         container = parent or to_text(fields.get("containerName"))
@@ -124,7 +126,7 @@ def parse_diagnostics(result: object, uri: str) -> list[LspDiagnostic]:
     report = to_fields(result)
     diagnostics: list[LspDiagnostic] = []
     for fields in map(to_fields, to_list(report.get("items", report.get("diagnostics")))):
-        place = parse_range(uri, fields.get("range"))
+        place = _parse_range(uri, fields.get("range"))
         if place is None:
             continue
         level = fields.get("severity")
@@ -152,7 +154,7 @@ def parse_workspace_edit(result: object) -> list[LspEdit]:
 
 def _parse_edits(uri: object, changes: object) -> Iterator[LspEdit]:
     for fields in map(to_fields, to_list(changes)):
-        if (place := parse_range(uri, fields.get("range"))) is not None:
+        if (place := _parse_range(uri, fields.get("range"))) is not None:
             yield LspEdit(place, to_text(fields.get("newText")))
 
 

@@ -33,7 +33,7 @@ class LspAnswer:
     """The answer, if it is not a list of places."""
 
 
-Command: TypeAlias = Callable[[SymbolPosition, str], Awaitable[LspAnswer]]
+LspCommand: TypeAlias = Callable[[SymbolPosition, str], Awaitable[LspAnswer]]
 
 
 async def find_definition(position: SymbolPosition, _: str) -> LspAnswer:
@@ -127,7 +127,7 @@ def _raise_if_unable(position: SymbolPosition, capability: str, request: str) ->
         raise Refusal(Problem(Code.TOOL_FAILED, message, "Use `grep` instead."))
 
 
-COMMANDS: Mapping[str, Command] = {
+COMMANDS: Mapping[str, LspCommand] = {
     "goto_definition": find_definition,
     "goto_references": find_references,
     "hover_symbol": read_hover,

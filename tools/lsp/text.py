@@ -67,7 +67,7 @@ class DocumentText:
         start = self._server_line_starts[number]
         stop = self._server_line_starts[number + 1] if number + 1 < len(self._server_line_starts) else len(self.text)
         line = self.text[start:stop].rstrip("\r\n")
-        return start + count_characters(line, max(character, 0), encoding)
+        return start + _count_characters(line, max(character, 0), encoding)
 
 
 def count_units(text: str, encoding: str) -> int:
@@ -77,7 +77,7 @@ def count_units(text: str, encoding: str) -> int:
     return len(text.encode("utf-8")) if encoding == "utf-8" else len(text.encode("utf-16-le")) // 2
 
 
-def count_characters(line: str, length: int, encoding: str) -> int:
+def _count_characters(line: str, length: int, encoding: str) -> int:
     """Convert a length in units to characters; a length that ends inside a character leaves that character out."""
     if encoding == "utf-32" or line.isascii():
         return min(length, len(line))

@@ -88,7 +88,7 @@ def _format_todo(stored: StoredTodo) -> str:
     lines = [format_line(stored), todo.content, *(f"- {describe_criterion(criterion)}" for criterion in todo.criteria)]
     for claim in todo.claims:
         lines += [f"Claimed: {claim.explanation}", *(f"  {piece.type}: {piece.data}" for piece in claim.evidence)]
-    lines += [f"Checked: {one.type} {one.verdict}: {one.said}" for one in todo.results]
+    lines += [f"Checked: {result.type} {result.verdict}: {result.said}" for result in todo.results]
     lines += [f"The user said: {todo.note}"] if todo.note else []
     lines += [f"Verified by: {todo.by}"] if todo.by else []
     return "\n".join(lines)

@@ -33,7 +33,7 @@ def test_half_a_character_is_still_sent() -> None:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"Content-Length: 1000000000\r\n\r\n", "more than 33,554,432"),
+        (b"Content-Length: 1000000000\r\n\r\n", "over the limit of 33,554,432"),
         (b"Content-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1), "bytes"),
         (b"Content-Length: 99999999999999999999\r\n\r\n", "without a readable length"),
         (b"Content-Length: -1\r\n\r\n", "without a readable length"),
