@@ -14,46 +14,6 @@ from tools.files.diff import describe_change, find_nearest_lines
 from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text, format_numbered_lines
 from tools.files.read import add_path_suggestions, find_picture_type
 
-# Does the content have `// ... rest of the code` instead of the code?
-
-LEADING = re.compile(r"^(?://+|#+|/\*+|\{/\*|<!--|--|;+|%+|\*+|[(\[<]|\s)+")
-TRAILING = re.compile(r"(?:\*/\}?|-->|[)\]>]|\s)+$")
-ELLIPSIS = re.compile(r"\.{3,}|…")
-COMMENTS = ("//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*")
-SENTENCE = re.compile(r"[\w\s,']+")
-WORD = re.compile(r"[^\W\d_]+")
-MARKERS = "rest remaining remainder existing unchanged omitted previous same unmodified brevity"
-# A line of nothing but these words, an ellipsis and comment signs says nothing to a reader of the code.
-FILLER_WORDS = """
-of the code file files content contents implementation implementations other others as before above below here goes go
-methods method functions function imports import class classes logic for is are remains remain stays stay keep kept
-lines line and tests test parts part section sections this that everything else all your original config configuration
-text body document definitions definition to be in it
-"""
-MAX_PLACEHOLDER_CHARS = 120
-
-
-def find_omissions(content: str, before: str) -> list[int]:
-    """Find the lines, from 1, that stand for omitted text and were not in the file before."""
-    old_lines = {line.strip() for line in before.split("\n")}
-    return [
-        number
-        for number, line in enumerate(content.split("\n"), 1)
-        if len(line) <= MAX_PLACEHOLDER_CHARS and _is_placeholder_line(line.strip()) and line.strip() not in old_lines
-    ]
-
-
-def _is_placeholder_line(line: str) -> bool:
-    core = TRAILING.sub("", LEADING.sub("", line))
-    words = [word.casefold() for word in WORD.findall(core)]
-    markers = set(MARKERS.split()).intersection(words)
-    if not markers or not markers.union(FILLER_WORDS.split()).issuperset(words):
-        return False
-    if not line.startswith(COMMENTS) and (len(words) < 2 or not SENTENCE.fullmatch(ELLIPSIS.sub("", core))):
-        return False  # `[...rest]` and `...this.existing,` are code
-    return bool(ELLIPSIS.search(core)) or (core != line and len(markers) > 1)
-
-
 # Where in a text is a string, and what does the text become with the string replaced?
 #
 # Every character must match, case, spaces and indentation included. Only line ends may differ, because models write LF

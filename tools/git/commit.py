@@ -11,7 +11,7 @@ from tools.git import porcelain, snapshot
 from tools.git.contents import read_change_details
 from tools.git.diff import describe_source
 from tools.git.hooks import Hooks, describe_hooks, find_hooks
-from tools.git.patch import MAX_DATA_FILES, MAX_LISTED_FILES, build_change_data, format_changes, format_summary
+from tools.git.patch import MAX_LISTED_FILES, build_changes_data, format_changes, format_summary
 from tools.git.program import GitProgram, open_repository
 from tools.git.requirements import NO_MESSAGE, STATUS, find_commit_problem, read_signer
 from tools.git.revisions import read_head
@@ -48,11 +48,8 @@ async def _build_commit_answer(git: GitProgram, hooks: Hooks) -> Ending:
     sha = await read_head(git) or ""
     branch = porcelain.parse_status(await git.read(*STATUS)).branch
     show = ("show", "--no-notes", "--format=", "--no-ext-diff", "--no-textconv", "-m", "--first-parent")
-    changes = porcelain.parse_changes(
-        await git.read(
-            *show, snapshot.WITH_SUBMODULES, "--find-renames", "--raw", "--numstat", "-z", "--no-abbrev", sha
-        )
-    )
+    listing = (snapshot.WITH_SUBMODULES, "--find-renames", "--raw", "--numstat", "-z", "--no-abbrev")
+    changes = porcelain.parse_changes(await git.read(*show, *listing, sha))
     subject = to_one_line((await git.read("log", "--format=%s", "--no-walk", sha)).rstrip(b"\n"))
     target = f"on {to_one_line(branch)}" if branch else "on no branch (detached HEAD)"
     files = format_changes(changes, await read_change_details(git, changes[:MAX_LISTED_FILES]), "  ")
@@ -65,10 +62,7 @@ async def _build_commit_answer(git: GitProgram, hooks: Hooks) -> Ending:
     data: dict[str, Any] = {
         "sha": sha,
         "branch": to_one_line(branch) if branch else None,
-        "files": [build_change_data(change) for change in changes[:MAX_DATA_FILES]],
-        "total": len(changes),
-        "truncated": len(changes) > MAX_DATA_FILES,
-        "next": None,
+        **build_changes_data(changes),
         "hooks_run": git.run_hooks,
         "hooks": [to_one_line(name) for name in hooks.names],
     }

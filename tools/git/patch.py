@@ -63,7 +63,7 @@ async def read_patch(git: GitProgram, request: PatchRequest, heading: tuple[str,
     return ShownPatch(
         "\n".join(part for part in ("\n".join(head), page.text, _format_rest_note(request, page, next_call)) if part),
         {
-            "files": [build_change_data(change) for change in changes[:MAX_DATA_FILES]],
+            "files": [_build_change_data(change) for change in changes[:MAX_DATA_FILES]],
             "files_total": len(changes),
             "not_shown": [to_one_line(path) for path in hidden[:MAX_DATA_FILES]],
             "truncated": page.more or page.cut or listing.cut or len(changes) > MAX_DATA_FILES,
@@ -74,8 +74,17 @@ async def read_patch(git: GitProgram, request: PatchRequest, heading: tuple[str,
     )
 
 
-def build_change_data(change: FileChange) -> dict[str, Any]:
-    """Build what the structured result says of a change."""
+def build_changes_data(changes: Sequence[FileChange]) -> dict[str, Any]:
+    """Build what the structured result says of changes that no further call shows."""
+    return {
+        "files": [_build_change_data(change) for change in changes[:MAX_DATA_FILES]],
+        "total": len(changes),
+        "truncated": len(changes) > MAX_DATA_FILES,
+        "next": None,
+    }
+
+
+def _build_change_data(change: FileChange) -> dict[str, Any]:
     data: dict[str, Any] = {"path": escape.to_visible_path(change.path), "status": change.status_word}
     if change.old_path is not None:
         data["from"] = escape.to_visible_path(change.old_path)

@@ -12,7 +12,7 @@ from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.text import to_one_line
 from tools.git import escape, porcelain
 from tools.git.diff import describe_source
-from tools.git.patch import MAX_DATA_FILES, build_change_data, format_changes
+from tools.git.patch import build_changes_data, format_changes
 from tools.git.paths import find_unnamed_secrets, locate_paths
 from tools.git.porcelain import FileChange
 from tools.git.program import GitProgram, add_person_ignores, open_repository
@@ -121,13 +121,7 @@ async def _read_staged_changes(git: GitProgram) -> dict[bytes, FileChange]:
 
 
 def _build_data(changes: Sequence[FileChange], staged: int) -> dict[str, Any]:
-    return {
-        "files": [build_change_data(change) for change in changes[:MAX_DATA_FILES]],
-        "total": len(changes),
-        "truncated": len(changes) > MAX_DATA_FILES,
-        "next": None,
-        "staged": staged,
-    }
+    return {**build_changes_data(changes), "staged": staged}
 
 
 async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
