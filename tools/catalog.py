@@ -1,10 +1,10 @@
-"""Which tools are there? Every one of them, written out, in the order of the documentation.
+"""Which tools exist? All of them, in the order of the documentation.
 
-A new tool is a new name in this tuple, a line in the file of at least one mode under `menus/`, and a row in the policy
-table. Nothing registers itself.
+To add a tool, add its name to this tuple, a line to the file of at least one mode under `menus/`, and a row to the
+policy table. Nothing registers itself.
 
-A pack's `definitions` say what it offers: each tool as it is listed, with its arguments, and what a call demands. The
-modules beside it do the work; they are named there by `LazyFunction`, and loaded with the first call.
+A pack's `definitions` describe its tools: how each is listed, its arguments, and what a call demands. The modules
+beside them do the work; a `LazyFunction` names them, and loads them with the first call.
 """
 
 from mcp_server.model.tools import Tool
@@ -36,14 +36,14 @@ from tools.todos.definitions import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_STA
 __all__ = ["CATALOG", "READ_LINE"]
 
 CATALOG: tuple[Tool, ...] = (
-    # Always there.
+    # Meta-tools, which are in every mode.
     MENU_LIST,
     MENU_ENTER,
     MENU_EXIT,
     COMPLETE,
     THINK,
     MESSAGE_USER,
-    # The carriers, for clients whose list does not change.
+    # Carriers, for clients whose list does not change.
     MENU_READ,
     MENU_CALL,
     # Source files.
@@ -73,13 +73,13 @@ CATALOG: tuple[Tool, ...] = (
     CHECKOUT,
     SHOW,
     BRANCH_LIST,
-    # What there is to do.
+    # Todos.
     TODO_CREATE,
     TODO_READ,
     TODO_START,
     TODO_CLAIM,
     TODO_VERIFY,
-    # The order in which a fault is mended.
+    # Phases of fixing a bug.
     ADVANCE_PHASE,
     RETURN_TO_FIX,
     ANALYZE_FAILURE,

@@ -1,4 +1,4 @@
-"""How is one test run by its name, and how did it end? The name stays a name, whatever signs are in it."""
+"""How is one test run by its name, and how did it end? The name stays a name, whatever characters it has."""
 
 import re
 import shlex
@@ -12,73 +12,70 @@ from mcp_server.model.files import Files
 from mcp_server.model.results import Done, Ending, Problem, Refusal
 
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-"""`tests.test_a.Case.test_b`, as unittest names a test; anything else is named as pytest names it."""
+"""`tests.test_a.Case.test_b`, as unittest names a test; every other name is pytest's."""
 PYTHON, VENV = "python3", ".venv/bin"
-FRESH = "PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/dev/null"
-"""What Python compiled earlier is looked for where nothing is: a file that was changed within the same second, to the
-same length, would be taken for what it was before."""
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE=1 PYTHONPYCACHEPREFIX=/dev/null"
+"""Python would run old bytecode of a file that changed within the same second and kept its length."""
 
 
 def find_name_fault(test: str) -> str:
-    """Why this cannot be a test's name; empty where it can."""
+    """Say why this cannot be a test's name; empty if it can."""
     if test[:1] in ("-", "@"):
         return f"takes a test's name, and `{test[:40]}` would be read as an option"
-    if any(ord(sign) < 32 or ord(sign) == 127 for sign in test):
+    if any(ord(char) < 32 or ord(char) == 127 for char in test):
         return "takes a test's name on one line, without control characters"
     path = test.partition("::")[0]
     if path.startswith("/") or ".." in path.split("/"):
-        return "takes a test of this workspace, by its path relative to it"
+        return "takes a test of this workspace, by its path relative to the workspace"
     return ""
 
 
-def is_unittest_name(test: str) -> bool:
+def _is_unittest_name(test: str) -> bool:
     return DOTTED.fullmatch(test) is not None and not test.endswith(".py")
 
 
 def build_test_command(test: str, python: str = PYTHON) -> str:
-    runner = "unittest" if is_unittest_name(test) else "pytest -q"
+    runner = "unittest" if _is_unittest_name(test) else "pytest -q"
     return f"{python} -m {runner} {shlex.quote(test)}"
 
 
 async def find_python(files: Files) -> str:
-    """The workspace's own Python where it has one, which has what its tests import."""
+    """Return the workspace's own Python, if it has one: its tests need what is installed there."""
     try:
-        found = await to_thread.run_sync(files.list_folder, VENV)
+        entries = await to_thread.run_sync(files.list_folder, VENV)
     except Refusal:
         return PYTHON
-    return next((one.path for one in found if one.path == f"{VENV}/python"), PYTHON)
+    return next((entry.path for entry in entries if entry.path == f"{VENV}/python"), PYTHON)
 
 
 class SingleTestOutcome(StrEnum):
-    """How one run of one test ended."""
-
     PASSED = "passed"
     FAILED = "failed"
     MISSING = "missing"
     """There is no such test."""
     UNCLEAR = "unclear"
-    """It was skipped, stopped, or its runner is not there."""
+    """It was skipped, stopped, or its runner is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleTestRun:
-    look: SingleTestOutcome
+    outcome: SingleTestOutcome
     text: str
-    refused: Problem | None = None
+    refusal: Problem | None = None
     """Why it was not run at all."""
 
 
 async def run_line(ctx: Context, line: str, seconds: int, folder: str = "") -> Ending:
-    """By `bash`, through the gate. What is not over in time is ended, and does not go on behind the answer."""
-    where = {"exec_dir": folder} if folder else {}
-    ending = await ctx.call_tool("bash", {"command": line, "timeout": seconds * 1000, **where})
+    """Run a line with `bash`, through the gate, and kill it if it does not end in time."""
+    exec_dir = {"exec_dir": folder} if folder else {}
+    ending = await ctx.call_tool("bash", {"command": line, "timeout": seconds * 1000, **exec_dir})
     if isinstance(ending, Done) and get_exit_code(ending) is None:
         await ctx.call_tool("kill_shell", {"bash_id": ending.meta.get("bash_id", "")})
     return ending
 
 
 def get_exit_code(ending: Ending) -> int | None:
-    """How a command ended; None where it did not, or nobody can say."""
+    """Return the exit code of a `bash` call; None if the command did not end, or did not run."""
     match ending:
         case Done():
             code = {**(ending.data or {}), **ending.meta}.get("exit_code")
@@ -95,21 +92,18 @@ def parse_test_run(test: str, ending: Ending) -> SingleTestRun:
         text = ending.data["output"]
     if code is None:
         return SingleTestRun(SingleTestOutcome.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
-    return SingleTestRun(
-        _outcome_from_unittest(test, code, text) if is_unittest_name(test) else _outcome_from_pytest(code, text), text
-    )
+    if _is_unittest_name(test):
+        return SingleTestRun(_outcome_from_unittest(test, code, text), text)
+    return SingleTestRun(_outcome_from_pytest(code, text), text)
 
 
 def _outcome_from_pytest(code: int, text: str) -> SingleTestOutcome:
     if "No module named pytest" in text:
         return SingleTestOutcome.UNCLEAR
     if code == 0:
-        return (
-            SingleTestOutcome.PASSED
-            if re.search(r"\b\d+ (passed|xfailed|xpassed)\b", text)
-            else SingleTestOutcome.UNCLEAR
-        )
-    # A test whose file cannot be imported is not missing, it is broken.
+        passed = re.search(r"\b\d+ (passed|xfailed|xpassed)\b", text)
+        return SingleTestOutcome.PASSED if passed else SingleTestOutcome.UNCLEAR
+    # If its file cannot be imported, the test is broken rather than missing.
     if code == 1 or "ERROR collecting" in text or "ImportError while" in text:
         return SingleTestOutcome.FAILED
     return SingleTestOutcome.MISSING if code in (4, 5) else SingleTestOutcome.UNCLEAR

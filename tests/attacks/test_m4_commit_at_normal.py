@@ -231,7 +231,7 @@ def test_hooks_behind_a_link_or_outside_are_not_passed_over(repository: Path, ho
     hook(home / "hooks")
     git(repository, "config", "core.hooksPath", str(home / "hooks"))
     (repository / "notes.md").write_text("more\n")
-    assert f"The hooks in `{home}/hooks`, which is outside the workspace, were not run" in made(repository, home)
+    assert f"The hooks in `{home}/hooks`, outside the workspace, were not run" in made(repository, home)
     git(repository, "config", "core.hooksPath", "/dev/null")
     (repository / "notes.md").write_text("and more\n")
     assert "hooks" not in made(repository, home)
@@ -239,7 +239,7 @@ def test_hooks_behind_a_link_or_outside_are_not_passed_over(repository: Path, ho
     with (home / ".gitconfig").open("a") as config:
         config.write("[core]\n\thooksPath = ~/hooks\n")
     (repository / "notes.md").write_text("and yet more\n")
-    assert f"The hooks in `{home}/hooks`, which is outside the workspace, were not run" in made(repository, home)
+    assert f"The hooks in `{home}/hooks`, outside the workspace, were not run" in made(repository, home)
 
 
 BY = "--format=%an <%ae> %cn <%ce>"
@@ -265,7 +265,7 @@ def test_nobody_commits_by_half_a_name(own: str, repository: Path, home: Path) -
     with pipe(repository, home, "--profile", "normal") as one:
         one.hello()
         staged(one, "git")
-        assert "does not know who commits" in refused(one.call("git_commit", message="First"), "WRONG_STATE")
+        assert "no name or email address" in refused(one.call("git_commit", message="First"), "WRONG_STATE")
 
 
 def test_asking_who_commits_starts_nothing_of_the_repository(repository: Path, home: Path) -> None:
@@ -347,7 +347,7 @@ def test_nobody_is_asked_about_a_commit_that_another_git_holds_up(lock: str, rep
         place = repository / ".git" / lock
         place.touch()
         told = refused(one.call("git_commit", message="First"), "WRONG_STATE")
-        assert f"`.git/{lock}` is there" in told
+        assert f"`.git/{lock}` exists" in told
         place.unlink()
         refused(one.call("git_commit", message="First"), "APPROVAL_REQUIRED")
 

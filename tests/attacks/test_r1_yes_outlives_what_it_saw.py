@@ -423,7 +423,7 @@ def test_nobody_is_asked_about_a_commit_that_cannot_be_made(repository: Path, ho
         refused("Nothing is staged")
         fine(one.call("git_add", files=["b.txt"]))
         (home / ".gitconfig").unlink()
-        refused("does not know who commits")
+        refused("no name or email address")
         blob = git(repository, "rev-parse", ":b.txt").strip()
         entries = "".join(f"100644 {blob} {stage}\tb.txt\n" for stage in (1, 2, 3))
         git(repository, "rm", "-q", "--cached", "b.txt")

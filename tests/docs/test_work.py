@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from mcp_server.model.phases import STEPS
-from tools.phases.failing_test import SAID
+from tools.phases.failing_test import VERDICTS
 from tools.todos.criteria import KEYS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "work.md").read_text()
@@ -31,4 +31,4 @@ def test_the_criteria_are_those_there_are() -> None:
 
 
 def test_every_verdict_is_explained() -> None:
-    assert {word for row in rows("verdict") for word in words(row[0])} == set(SAID)
+    assert {word for row in rows("verdict") for word in words(row[0])} == set(VERDICTS)

@@ -123,7 +123,7 @@ async def test_a_client_that_cannot_ask_leaves_the_message_and_says_so(place: Pa
     async with through(way, place, here) as one:
         told = await one.call("message_user", message="Which one?", block_on_user=True, attachments=["notes.md"])
         assert structured(told)["delivered"] == "outbox"
-        assert "It was not waited for" in text(told)
+        assert "This call did not wait" in text(told)
         assert "`menugate messages`" in text(told)
         empty = await one.call("message_user", message=" \n")
         assert text(empty).startswith("Error INVALID_ARGUMENTS")

@@ -48,7 +48,7 @@ def test_a_way_through_the_project(workspace: Path, home: Path, era: str) -> Non
         (workspace / "src" / "store.py").write_text("class Store:\n    def open(self):\n        return 1\n\nx = 2\n")
         (workspace / "notes.md").unlink()
         assert text(one.call("index_symbols", query="open")).startswith("src/store.py:2-3: method Store.open: def open")
-        assert "No file holds all of" in text(one.call("index_search", query="first notes"))
+        assert "No file contains all of" in text(one.call("index_search", query="first notes"))
         outline = text(one.call("index_symbols", path="src")).splitlines()
         assert [line.split(": ")[1] for line in outline[:-1]] == [
             "function main",
@@ -69,7 +69,7 @@ def test_a_way_through_the_project(workspace: Path, home: Path, era: str) -> Non
         ("index_search", {"query": "x", "path": "gone"}, "NOT_FOUND", "nothing at `gone`"),
         ("index_search", {"query": "x", "path": ".menugate"}, "PATH_REFUSED", "menugate's own state"),
         ("index_search", {"query": "x", "limit": 1000}, "INVALID_ARGUMENTS", "100"),
-        ("index_symbols", {}, "INVALID_ARGUMENTS", "Give a `query`"),
+        ("index_symbols", {}, "INVALID_ARGUMENTS", "Pass a `query`"),
         ("index_symbols", {"kind": "spoon"}, "INVALID_ARGUMENTS", "spoon"),
         ("index_read", {"path": "src/main.py", "symbol": "mian"}, "NO_MATCH", "`main`"),
         ("index_read", {"path": "twice.py", "symbol": "f"}, "AMBIGUOUS_MATCH", "2 times"),
@@ -114,14 +114,14 @@ def test_a_long_answer_says_which_call_goes_on(here: Pipe) -> None:
     while arguments:
         answer = text(here.call("index_search", **arguments))
         seen += [line for line in answer.splitlines() if line.startswith("many")]
-        _, _, call = answer.partition("Go on with index_search ")
+        _, _, call = answer.partition("Continue with index_search ")
         arguments = json.loads(call.partition("}")[0] + "}") if call else {}
     assert seen == [f"many{number:02}.txt:{line}: same words here" for number in range(30) for line in (1, 2)]
     assert "There is nothing from entry 1,000 on" in text(here.call("index_search", query="same", offset=999))
 
 
 def test_no_secret_of_a_file_is_in_the_index(here: Pipe) -> None:
-    assert "No file holds" in text(here.call("index_search", query='"canary-in-a-file"'))
+    assert "No file contains" in text(here.call("index_search", query='"canary-in-a-file"'))
 
 
 def test_only_success_is_remembered_and_only_what_it_says(workspace: Path, home: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_first_look_at_a_large_project_tells_how_far_it_is_and_can_be_taken_ba
         request = one.send("tools/call", call | {"_meta": meta})
         told = one.message()
         assert told["params"]["progressToken"] == "far"
-        assert "files looked at" in told["params"]["message"]
+        assert "files checked" in told["params"]["message"]
         one.raw(
             json.dumps(
                 {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request}}

@@ -117,7 +117,7 @@ async def at_once(_ctx: object, _args: object) -> None:
         (LazyFunction("tools.files.edit:edits"), None, "has no attribute 'edits'"),
         (LazyFunction("tools.files.edits:edit"), None, "No module named"),
         (LazyFunction("tools.files.edit:overwrite_file"), None, "no function that can run"),
-        (LazyFunction("tools.files.edit:EXACTLY"), None, "no function that can run"),
+        (LazyFunction("tools.files.edit:EXACT_MATCH_HINT"), None, "no function that can run"),
         (LazyFunction("tools.git.revisions:read_head"), None, "does not take what it is given"),
         (LazyFunction("tools.files.edit:edit"), LazyFunction("tools.files.edit:edit"), "no function that can demand"),
         (LazyFunction("tools.files.edit:edit"), LazyFunction("tools.files.edit:halve"), "has no attribute 'halve'"),

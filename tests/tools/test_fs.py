@@ -189,8 +189,8 @@ def test_a_huge_file_is_replaced_without_being_read(bench: Workbench) -> None:
 
 
 def test_folders_moves_and_deletions(bench: Workbench) -> None:
-    assert "is there" in text(bench, "fs_create_directory", path="x/y")
-    assert "is there" in text(bench, "fs_create_directory", path="x/y")
+    assert "exists" in text(bench, "fs_create_directory", path="x/y")
+    assert "exists" in text(bench, "fs_create_directory", path="x/y")
     (bench.root / "f").write_text("1")
     (bench.root / "g").write_text("2")
     assert code(bench, "fs_move", source="f", destination="g") is Code.ALREADY_EXISTS

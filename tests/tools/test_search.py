@@ -53,7 +53,7 @@ def test_paths_with_a_total(root: Path) -> None:
     assert call(root, "grep", pattern="import", path="src", head_limit=2) == (
         "src/m0.py\nsrc/m1.py\n\n"
         "[5 files, files that usually hold secrets left out; entries 1-2 of 5 are shown. "
-        'Go on with grep {"pattern": "import", "path": "src", "head_limit": 2, "offset": 2}]'
+        'Continue with grep {"pattern": "import", "path": "src", "head_limit": 2, "offset": 2}]'
     )
 
 
@@ -86,7 +86,7 @@ def test_following_the_next_call_leads_to_the_end(root: Path, tool: str) -> None
     while True:
         text = call(root, tool, **arguments)
         seen += text.split("\n\n[")[0].split("\n")
-        following = re.search(r"Go on with \w+ (\{.*\})\]$", text)
+        following = re.search(r"Continue with \w+ (\{.*\})\]$", text)
         if following is None:
             break
         arguments = json.loads(following[1])

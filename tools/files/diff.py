@@ -1,4 +1,4 @@
-"""What did a change change, and what came closest to what was not found?"""
+"""What did an edit change, and which lines come closest to a text that is not there?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from mcp_server.model.text import make_visible
 from tools.files.lines import format_numbered_lines
 
-AROUND = 4
+SNIPPET_CONTEXT = 4
 DIFF_LINES = 200
 DIFF_CHARS = 20_000
-COMPARED = 2_000
-"""Comparing takes time with the square of the lines; a larger rewrite is counted and not drawn."""
+MAX_COMPARED_LINES = 2_000
+"""Comparing takes quadratic time, so a larger rewrite gets no diff."""
 CONTEXT = 3
 SIMILAR_LINES = 2_000
 SIMILAR_CHARS = 200
@@ -21,20 +21,20 @@ class TextDiff:
     added: int
     removed: int
     diff: str
-    """Unified, without end lines; empty where nothing changed."""
+    """Unified; empty if nothing changed."""
     first: int
     last: int
-    """The lines of the new text that are new, from 1; `last` before `first` where lines were only taken away."""
+    """The new lines of the new text, from 1; `last` is before `first` if lines were only removed."""
 
 
 def compare_texts(path: str, before: str, after: str) -> TextDiff:
     old, new = _split_lines(before), _split_lines(after)
     head = _count_common_start(old, new)
     tail = _count_common_start(old[head:][::-1], new[head:][::-1])
-    gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
-    first, last = head + 1, head + len(come)
-    if max(len(gone), len(come)) > COMPARED:
-        return TextDiff(len(come), len(gone), "[too much changed for a diff]", first, last)
+    removed, added = len(old) - tail - head, len(new) - tail - head
+    first, last = head + 1, head + added
+    if max(removed, added) > MAX_COMPARED_LINES:
+        return TextDiff(added, removed, "[too much changed for a diff]", first, last)
     start = max(0, head - CONTEXT)
     hunks = _build_unified_hunks(
         old[start : len(old) - max(0, tail - CONTEXT)], new[start : len(new) - max(0, tail - CONTEXT)], start
@@ -47,12 +47,13 @@ def compare_texts(path: str, before: str, after: str) -> TextDiff:
 
 
 def _split_lines(text: str) -> list[str]:
-    """With their ends, so that a last line that gets or loses its end counts as changed. An empty text has none."""
+    """Split into lines with their ends, so that a last line that gains or loses its end counts as changed."""
     return [f"{line}\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
 
 
 def _count_common_start(one: list[str], other: list[str]) -> int:
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _build_unified_hunks(old: list[str], new: list[str], start: int) -> list[str]:
@@ -62,8 +63,8 @@ def _build_unified_hunks(old: list[str], new: list[str], start: int) -> list[str
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
         (_, i, _, j, _), (_, _, k, _, m) = group[0], group[-1]
         hunks.append(f"@@ -{_format_line_range(i, k, start)} +{_format_line_range(j, m, start)} @@")
-        for what, a, b, c, d in group:
-            if what == "equal":
+        for tag, a, b, c, d in group:
+            if tag == "equal":
                 hunks.extend(_mark_lines(" ", old[a:b]))
                 continue
             hunks.extend(_mark_lines("-", old[a:b]))
@@ -79,7 +80,7 @@ def _mark_lines(sign: str, lines: list[str]) -> Iterator[str]:
 
 
 def _format_line_range(first: int, end: int, start: int) -> str:
-    """As patch reads it: of no lines, the line behind which they would stand."""
+    """Format a range as `patch` reads it: an empty one starts at the line before it."""
     return f"{start + first + (end > first)},{end - first}"
 
 
@@ -90,55 +91,58 @@ def _format_bounded_diff(lines: list[str]) -> str:
         if size > DIFF_CHARS:
             break
         shown += 1
-    # A carriage return is half of a line end here, not something to warn a terminal of.
-    drawn = [make_visible(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
-    return "\n".join(drawn) + (f"\n[{len(lines) - shown} more lines of diff]" if shown < len(lines) else "")
+    # Without its carriage return, which would be escaped although it is only half of a line end.
+    visible = [make_visible(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
+    return "\n".join(visible) + (f"\n[{len(lines) - shown} more lines of diff]" if shown < len(lines) else "")
 
 
-def describe_change(path: str, what: str, before: str, after: str) -> str:
-    """The whole answer: what happened, the diff, and the place as it is now."""
+def describe_change(path: str, verb: str, before: str, after: str) -> str:
+    """Describe what happened, with a diff and the changed lines as they are now."""
     path = make_visible(path)
     change = compare_texts(path, before, after)
-    head = f"{what} `{path}`: +{change.added} -{change.removed} lines."
+    head = f"{verb} `{path}`: +{change.added} -{change.removed} lines."
     if not change.diff:
         return head
     last = min(max(change.last, change.first), change.first + DIFF_LINES // 4)
-    snippet = format_numbered_lines(after, change.first - AROUND, last + AROUND) if after else ""
+    snippet = format_numbered_lines(after, change.first - SNIPPET_CONTEXT, last + SNIPPET_CONTEXT) if after else ""
     return f"{head}\n{change.diff}" + (f"\nIt now reads:\n{snippet}" if snippet else "\nIt is empty now.")
 
 
-def find_nearest_lines(text: str, wanted: str) -> tuple[int, int] | None:
-    """The lines, from 1, that come closest to a text that is not there; None where nothing does."""
+def find_nearest_lines(text: str, target: str) -> tuple[int, int] | None:
+    """Find the lines, from 1, that come closest to a text that is not there; None if nothing does."""
     lines = [line.strip() for line in text.split("\n")]
-    asked = [line.strip() for line in wanted.strip("\r\n").split("\n")]
-    start = _find_by_equal_lines(lines, asked)
+    target_lines = [line.strip() for line in target.strip("\r\n").split("\n")]
+    start = _find_by_equal_lines(lines, target_lines)
     if start is None:
-        start = _find_by_similar_line(lines, asked)
+        start = _find_by_similar_line(lines, target_lines)
     if start is None:
         return None
     first = max(start, 0) + 1
-    return first, min(first + len(asked) - 1, len(lines))
+    return first, min(first + len(target_lines) - 1, len(lines))
 
 
-def _find_by_equal_lines(lines: list[str], asked: list[str]) -> int | None:
-    wanted: dict[str, list[int]] = {}
-    for at, line in enumerate(asked):
+def _find_by_equal_lines(lines: list[str], target_lines: list[str]) -> int | None:
+    """Let every line that equals one of the target vote for where the target would start."""
+    offsets: dict[str, list[int]] = {}
+    for offset, line in enumerate(target_lines):
         if line:
-            wanted.setdefault(line, []).append(at)
+            offsets.setdefault(line, []).append(offset)
     votes: dict[int, int] = {}
-    for at, line in enumerate(lines):
-        for offset in wanted.get(line, ())[:50]:
-            votes[at - offset] = votes.get(at - offset, 0) + 1
+    for index, line in enumerate(lines):
+        for offset in offsets.get(line, ())[:50]:
+            votes[index - offset] = votes.get(index - offset, 0) + 1
     return max(votes, key=lambda start: (votes[start], -start)) if votes else None
 
 
-def _find_by_similar_line(lines: list[str], asked: list[str]) -> int | None:
+def _find_by_similar_line(lines: list[str], target_lines: list[str]) -> int | None:
+    """Find the line most similar to the longest one of the target."""
     from difflib import get_close_matches
 
-    longest = max(asked, key=len)[:SIMILAR_CHARS]
-    near = [line[:SIMILAR_CHARS] for line in lines if len(longest) / 2 <= len(line) <= len(longest) * 2]
-    found = get_close_matches(longest, dict.fromkeys(near[:SIMILAR_LINES]), 1, 0.6) if longest else []
-    if not found:
+    longest = max(target_lines, key=len)
+    key = longest[:SIMILAR_CHARS]
+    candidates = [line[:SIMILAR_CHARS] for line in lines if len(key) / 2 <= len(line) <= len(key) * 2]
+    matches = get_close_matches(key, dict.fromkeys(candidates[:SIMILAR_LINES]), 1, 0.6) if key else []
+    if not matches:
         return None
-    at = next(at for at, line in enumerate(lines) if line[:SIMILAR_CHARS] == found[0])
-    return at - asked.index(max(asked, key=len))
+    index = next(index for index, line in enumerate(lines) if line[:SIMILAR_CHARS] == matches[0])
+    return index - target_lines.index(longest)

@@ -1,4 +1,4 @@
-"""How is a piece of a file replaced?"""
+"""How does `Edit` replace a piece of a file?"""
 
 import re
 from dataclasses import dataclass
@@ -14,50 +14,10 @@ from tools.files.diff import describe_change, find_nearest_lines
 from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text, format_numbered_lines
 from tools.files.read import add_path_suggestions, find_picture_type
 
-# Did somebody write `// ... rest of the code` instead of the code?
-
-LEADING = re.compile(r"^(?://+|#+|/\*+|\{/\*|<!--|--|;+|%+|\*+|[(\[<]|\s)+")
-TRAILING = re.compile(r"(?:\*/\}?|-->|[)\]>]|\s)+$")
-ELLIPSIS = re.compile(r"\.{3,}|…")
-COMMENTS = ("//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*")
-SENTENCE = re.compile(r"[\w\s,']+")
-WORD = re.compile(r"[^\W\d_]+")
-MARKERS = "rest remaining remainder existing unchanged omitted previous same unmodified brevity"
-# A line of nothing but these words, an ellipsis and comment signs is no sentence anybody means for a reader.
-FILLING = """
-of the code file files content contents implementation implementations other others as before above below here goes go
-methods method functions function imports import class classes logic for is are remains remain stays stay keep kept
-lines line and tests test parts part section sections this that everything else all your original config configuration
-text body document definitions definition to be in it
-"""
-LONGEST = 120
-
-
-def find_omissions(content: str, known: str) -> list[int]:
-    """The lines, from 1, that stand for something left out and are not in the known text already."""
-    before = {line.strip() for line in known.split("\n")}
-    return [
-        number
-        for number, line in enumerate(content.split("\n"), 1)
-        if len(line) <= LONGEST and _is_placeholder_line(line.strip()) and line.strip() not in before
-    ]
-
-
-def _is_placeholder_line(line: str) -> bool:
-    core = TRAILING.sub("", LEADING.sub("", line))
-    words = [word.casefold() for word in WORD.findall(core)]
-    markers = set(MARKERS.split()).intersection(words)
-    if not markers or not markers.union(FILLING.split()).issuperset(words):
-        return False
-    if not line.startswith(COMMENTS) and (len(words) < 2 or not SENTENCE.fullmatch(ELLIPSIS.sub("", core))):
-        return False  # `[...rest]` and `...this.existing,` are code
-    return bool(ELLIPSIS.search(core)) or (core != line and len(markers) > 1)
-
-
-# Where in a text is this string, and what does the text become when it is replaced there?
+# Where in a text is a string, and what does the text become with the string replaced?
 #
-# Exactly that string: no case, space or indentation is forgiven. Only a line end is a line end, CRLF or LF, because
-# models write LF whatever the file has; what is put in takes the line ends of what it replaces.
+# Every character must match, case, spaces and indentation included. Only line ends may differ, because models write LF
+# whatever the file has; the replacement takes the line ends of what it replaces.
 
 LINE_END = r"(?:\r\n|(?<!\r)\n)"
 NUMBERED = re.compile(r"\s*\d+\t")
@@ -67,52 +27,48 @@ NUMBERED = re.compile(r"\s*\d+\t")
 class TextMatches:
     starts: tuple[int, ...]
     lines: tuple[int, ...]
-    """The line each one starts in, from 1."""
+    """The line that each one starts on, from 1."""
 
 
-def build_match_pattern(wanted: str) -> str:
-    return LINE_END.join(re.escape(line) for line in wanted.replace("\r\n", "\n").split("\n"))
+def _build_match_pattern(old: str) -> str:
+    return LINE_END.join(re.escape(line) for line in old.replace("\r\n", "\n").split("\n"))
 
 
-def find_matches(text: str, wanted: str) -> TextMatches:
-    """Every place, overlapping ones too: `aa` is in `aaa` twice, and which one was meant is not for us to guess."""
-    starts = tuple(match.start() for match in re.finditer(f"(?={build_match_pattern(wanted)})", text))
+def find_matches(text: str, old: str) -> TextMatches:
+    """Find every match, overlapping ones too: `aaa` has `aa` twice, and we must not guess which one is meant."""
+    starts = tuple(match.start() for match in re.finditer(f"(?={_build_match_pattern(old)})", text))
     lines: list[int] = []
-    line, at = 1, 0
+    line, counted_to = 1, 0
     for start in starts:
-        line += text.count("\n", at, start)
-        at = start
+        line += text.count("\n", counted_to, start)
+        counted_to = start
         lines.append(line)
     return TextMatches(starts, tuple(lines))
 
 
-def replace_matches(text: str, wanted: str, by: str) -> str:
-    usual = find_usual_line_end(text)
-    plain = by.replace("\r\n", "\n")
+def replace_matches(text: str, old: str, new: str) -> str:
+    usual_end = find_usual_line_end(text)
+    new = new.replace("\r\n", "\n")
 
-    def put(match: re.Match[str]) -> str:
-        found = match.group()
-        end = "\r\n" if "\r\n" in found else "\n" if "\n" in found else usual
-        return plain.replace("\n", end)
+    def build_replacement(match: re.Match[str]) -> str:
+        old = match.group()
+        return new.replace("\n", "\r\n" if "\r\n" in old else "\n" if "\n" in old else usual_end)
 
-    return re.sub(build_match_pattern(wanted), put, text)
+    return re.sub(_build_match_pattern(old), build_replacement, text)
 
 
 def find_usual_line_end(text: str) -> str:
-    """The one most lines have."""
+    """Return the line end that most lines have."""
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
-def has_line_numbers(wanted: str) -> bool:
-    """Was it copied out of what `Read` shows, line numbers and all?"""
-    return all(NUMBERED.match(line) for line in wanted.rstrip("\n").split("\n"))
+def _has_line_numbers(old: str) -> bool:
+    """True if it looks copied from `Read`, line numbers and all."""
+    return all(NUMBERED.match(line) for line in old.rstrip("\n").split("\n"))
 
 
-MOST_NAMED = 20
-"""How many places are named one by one where a string is in a file too often."""
-EXACTLY = (
-    "It has to be there exactly, with every space and line; the number and the tab that `Read` shows do not belong."
-)
+MAX_NAMED_LINES = 20
+EXACT_MATCH_HINT = "Every space and line must match; leave out the line number and tab that `Read` shows."
 
 
 async def edit(ctx: Context, args: EditArguments) -> Ending:
@@ -145,74 +101,75 @@ def _edit(files: Files, args: EditArguments) -> Ending:
 def _apply_edit(path: str, text: str, args: EditArguments) -> str | Problem:
     old, new = args["old_string"].removeprefix(BOM), args["new_string"].removeprefix(BOM)
     if not old:
-        return (
-            new
-            if not text
-            else Problem(
-                Code.ALREADY_EXISTS,
-                f"`{path}` exists and is not empty; an empty `old_string` only creates a file.",
-                "Give the text to replace, or use `Write` to replace the whole file.",
-            )
+        if not text:
+            return new
+        return Problem(
+            Code.ALREADY_EXISTS,
+            f"`{path}` exists and is not empty; an empty `old_string` only creates a file.",
+            "Pass the text to replace, or use `Write` to replace the whole file.",
         )
-    found = find_matches(text, old)
-    if not found.starts:
+    matches = find_matches(text, old)
+    if not matches.starts:
         return _build_no_match_problem(path, text, old)
-    if len(found.starts) > 1 and not args.get("replace_all"):
-        return _build_ambiguous_problem(path, found)
-    if len(text) + len(found.starts) * (len(new) - len(old)) > MOST_BYTES:
+    if len(matches.starts) > 1 and not args.get("replace_all"):
+        return _build_ambiguous_problem(path, matches)
+    if len(text) + len(matches.starts) * (len(new) - len(old)) > MOST_BYTES:
         return Problem(Code.TOO_LARGE, f"`{path}` would grow beyond {MOST_BYTES:,} bytes; nothing was changed.")
     return replace_matches(text, old, new)
 
 
 def _build_no_match_problem(path: str, text: str, old: str) -> Problem:
     message = f"String to replace not found in `{path}`; nothing was changed."
-    if has_line_numbers(old):
-        return Problem(Code.NO_MATCH, message, "`old_string` carries the line numbers of `Read`; leave them out.")
-    near = find_nearest_lines(text, old)
-    if near is None:
-        return Problem(Code.NO_MATCH, message, f"Nothing in the file comes close. {EXACTLY}")
-    return Problem(Code.NO_MATCH, f"{message} What comes closest:\n{format_numbered_lines(text, *near)}", EXACTLY)
+    if _has_line_numbers(old):
+        return Problem(Code.NO_MATCH, message, "`old_string` has the line numbers of `Read`; leave them out.")
+    nearest = find_nearest_lines(text, old)
+    if nearest is None:
+        return Problem(Code.NO_MATCH, message, f"Nothing in the file comes close. {EXACT_MATCH_HINT}")
+    snippet = format_numbered_lines(text, *nearest)
+    return Problem(Code.NO_MATCH, f"{message} The closest lines:\n{snippet}", EXACT_MATCH_HINT)
 
 
-def _build_ambiguous_problem(path: str, found: TextMatches) -> Problem:
-    lines = [str(line) for line in dict.fromkeys(found.lines)]
-    places = ", ".join(lines[:MOST_NAMED]) + (f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else "")
+def _build_ambiguous_problem(path: str, matches: TextMatches) -> Problem:
+    lines = [str(line) for line in dict.fromkeys(matches.lines)]
+    more = f" and {len(lines) - MAX_NAMED_LINES} more" if len(lines) > MAX_NAMED_LINES else ""
     return Problem(
         Code.AMBIGUOUS_MATCH,
-        f"Found {len(found.starts)} matches of the string to replace in `{path}`, at line {places}; nothing changed.",
-        "Give more of the text around the one you mean, or set `replace_all` to replace every one.",
+        f"Found {len(matches.starts)} matches of the string to replace in `{path}`, at line "
+        f"{', '.join(lines[:MAX_NAMED_LINES])}{more}; nothing changed.",
+        "Pass more of the text around the one you mean, or set `replace_all` to replace every one.",
     )
 
 
 def find_encoding_problem(*texts: str) -> Problem | None:
-    """Half a character cannot be written to any file."""
+    """Refuse a lone surrogate, which no file can hold."""
     try:
         for text in texts:
             text.encode()
     except UnicodeEncodeError:
-        return Problem(Code.INVALID_ARGUMENTS, "The text holds half a character (a lone surrogate).", "Leave it out.")
+        return Problem(Code.INVALID_ARGUMENTS, "The text has half a character (a lone surrogate).", "Leave it out.")
     return None
 
 
 def find_edit_problem(files: Files, snapshot: Snapshot, text: bool = True) -> Problem | None:
-    """Why this file is not changed now: too large, not text, not read, or no longer what was read."""
+    """Say why this file may not be edited now: too large, not text, not read, or changed since."""
     path = snapshot.path
     if not snapshot.whole:
-        return Problem(Code.TOO_LARGE, f"`{path}` has {snapshot.stamp.size:,} bytes; up to {MOST_BYTES:,} are edited.")
-    if text and (what := describe_non_text(snapshot.data)):
-        return Problem(Code.NOT_TEXT, f"`{path}` is {what}; nothing was changed.")
-    seen = files.recall(path)
-    if seen is None and (what := describe_non_text(snapshot.data)) and not find_picture_type(snapshot.data):
-        message = f"`{path}` is {what}, which `Read` does not show; nothing was written."
-        return Problem(Code.NOT_READ, message, "`fs_write_file` replaces it whole, without having seen it.")
-    if seen is None and snapshot.data:
+        return Problem(Code.TOO_LARGE, f"`{path}` has {snapshot.stamp.size:,} bytes; the limit is {MOST_BYTES:,}.")
+    content_type = describe_non_text(snapshot.data)
+    if text and content_type:
+        return Problem(Code.NOT_TEXT, f"`{path}` is {content_type}; nothing was changed.")
+    stamp_when_read = files.recall(path)
+    if stamp_when_read is None and content_type and not find_picture_type(snapshot.data):
+        message = f"`{path}` is {content_type}, which `Read` does not show; nothing was written."
+        return Problem(Code.NOT_READ, message, "`fs_write_file` replaces it without reading it first.")
+    if stamp_when_read is None and snapshot.data:
         return Problem(
-            Code.NOT_READ, f"`{path}` was not read in this session yet.", f'Call Read(file_path="{path}") first.'
+            Code.NOT_READ, f"This session has not read `{path}` yet.", f'Call Read(file_path="{path}") first.'
         )
-    if seen is not None and not seen.is_same_as(snapshot.stamp):
+    if stamp_when_read is not None and not stamp_when_read.is_same_as(snapshot.stamp):
         return Problem(
             Code.STALE,
-            f"`{path}` changed since it was read in this session; nothing was written.",
+            f"`{path}` changed since this session read it; nothing was written.",
             f'Call Read(file_path="{path}") again, then repeat the change.',
         )
     return None
@@ -225,7 +182,7 @@ def create_file(files: Files, path: str, data: bytes) -> Ending:
 
 
 def overwrite_file(files: Files, snapshot: Snapshot, data: bytes) -> None:
-    """In place of what was read, and known to the session: the next change needs no new look."""
+    """Replace the file, and remember the new content, so that the next edit needs no new `Read`."""
     _remember_content(files, files.write(snapshot.path, data, snapshot.stamp), data)
 
 

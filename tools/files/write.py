@@ -1,4 +1,6 @@
-"""How does a whole file get new content?"""
+"""How does `Write` replace the content of a whole file?"""
+
+import re
 
 from anyio import to_thread
 
@@ -11,11 +13,27 @@ from tools.files.edit import (
     create_file,
     find_edit_problem,
     find_encoding_problem,
-    find_omissions,
     find_usual_line_end,
     overwrite_file,
 )
 from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text
+
+# Models sometimes write `// ... rest of the code` instead of the code; these find such a line.
+LEADING = re.compile(r"^(?://+|#+|/\*+|\{/\*|<!--|--|;+|%+|\*+|[(\[<]|\s)+")
+TRAILING = re.compile(r"(?:\*/\}?|-->|[)\]>]|\s)+$")
+ELLIPSIS = re.compile(r"\.{3,}|…")
+COMMENTS = ("//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*")
+SENTENCE = re.compile(r"[\w\s,']+")
+WORD = re.compile(r"[^\W\d_]+")
+MARKERS = "rest remaining remainder existing unchanged omitted previous same unmodified brevity"
+# A line of nothing but these words, an ellipsis and comment signs says nothing to a reader of the code.
+FILLER_WORDS = """
+of the code file files content contents implementation implementations other others as before above below here goes go
+methods method functions function imports import class classes logic for is are remains remain stays stay keep kept
+lines line and tests test parts part section sections this that everything else all your original config configuration
+text body document definitions definition to be in it
+"""
+MAX_PLACEHOLDER_CHARS = 120
 
 
 async def write(ctx: Context, args: WriteArguments) -> Ending:
@@ -41,27 +59,48 @@ def _replace_content(files: Files, snapshot: Snapshot, content: str) -> Ending:
     before = "" if describe_non_text(snapshot.data) else decode_text(snapshot.data)
     if problem := _find_omission_problem(content, before):
         return problem
-    kept: list[str] = []
+    preserved: list[str] = []
     if "\n" in content and "\r" not in content and find_usual_line_end(before) == "\r\n":
         content = content.replace("\n", "\r\n")
-        kept.append("its CRLF line ends")
+        preserved.append("its CRLF line ends")
     if before.startswith(BOM) and not content.startswith(BOM):
         content = BOM + content
-        kept.append("its byte order mark")
+        preserved.append("its byte order mark")
     data = encode_text(content)
     if data == snapshot.data:
-        return Done(f"`{snapshot.path}` has exactly this content already; nothing was written.")
+        return Done(f"`{snapshot.path}` already has exactly this content; nothing was written.")
     overwrite_file(files, snapshot, data)
     answer = describe_change(snapshot.path, "Updated", before.removeprefix(BOM), content.removeprefix(BOM))
-    return Done(answer + (f"\n[The file kept {' and '.join(kept)}.]" if kept else ""))
+    return Done(answer + (f"\n[The file kept {' and '.join(preserved)}.]" if preserved else ""))
 
 
 def _find_omission_problem(content: str, before: str) -> Problem | None:
-    lines = find_omissions(content, before)
+    lines = _find_omissions(content, before)
     if not lines:
         return None
     return Problem(
         Code.INVALID_ARGUMENTS,
         f"Line {', '.join(map(str, lines[:5]))} of `content` stands for text that was left out; nothing was written.",
-        "Write the whole content, or change a part with `Edit`, which also adds such a line where it is meant.",
+        "Write the whole content, or use `Edit` to change a part, or to add such a line if you mean it.",
     )
+
+
+def _find_omissions(content: str, before: str) -> list[int]:
+    """Find the lines, from 1, that stand for omitted text and were not in the file before."""
+    old_lines = {line.strip() for line in before.split("\n")}
+    return [
+        number
+        for number, line in enumerate(content.split("\n"), 1)
+        if len(line) <= MAX_PLACEHOLDER_CHARS and _is_placeholder_line(line.strip()) and line.strip() not in old_lines
+    ]
+
+
+def _is_placeholder_line(line: str) -> bool:
+    core = TRAILING.sub("", LEADING.sub("", line))
+    words = [word.casefold() for word in WORD.findall(core)]
+    markers = set(MARKERS.split()).intersection(words)
+    if not markers or not markers.union(FILLER_WORDS.split()).issuperset(words):
+        return False
+    if not line.startswith(COMMENTS) and (len(words) < 2 or not SENTENCE.fullmatch(ELLIPSIS.sub("", core))):
+        return False  # `[...rest]` and `...this.existing,` are code
+    return bool(ELLIPSIS.search(core)) or (core != line and len(markers) > 1)

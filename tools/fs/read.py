@@ -1,7 +1,7 @@
-"""What is in this file or folder, as data: no line numbers, nothing remembered for editing."""
+"""What is in this file or folder, as data? No line numbers, and nothing is remembered for `Edit`."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,9 @@ async def read_file(ctx: Context, args: FsReadFileArguments) -> Ending:
 def _read_file(files: Files, args: FsReadFileArguments) -> Ending:
     head, tail, offset = args.get("head"), args.get("tail"), args.get("offset", 0)
     if tail is not None and (head is not None or offset):
-        return Problem(Code.INVALID_ARGUMENTS, "`tail` goes with neither `head` nor `offset`.", "Give one of them.")
+        return Problem(
+            Code.INVALID_ARGUMENTS, "`tail` cannot be combined with `head` or `offset`.", "Pass one of them."
+        )
     if args.get("encoding") == "base64":
         return _read_base64(files, args["path"], head, tail, offset)
     if tail is not None:
@@ -31,28 +33,28 @@ def _read_file(files: Files, args: FsReadFileArguments) -> Ending:
 
 
 def _read_base64(files: Files, path: str, head: int | None, tail: int | None, offset: int) -> Ending:
-    most = PAGE * 3 // 4
-    wanted = min(head or tail or most, most)
-    found = files.read(path, wanted, -wanted if tail else offset)
-    text, size = b64encode(found.data).decode(), found.stamp.size
+    limit = PAGE * 3 // 4
+    count = min(head or tail or limit, limit)
+    snapshot = files.read(path, count, -count if tail else offset)
+    text, size = b64encode(snapshot.data).decode(), snapshot.stamp.size
     if tail:
-        return Done(text if tail <= most or found.whole else f"[Only the last {wanted:,} bytes are shown.]\n{text}")
-    end = offset + len(found.data)
-    return Done(text + ("" if head and head <= most else _format_rest_note(path, end, size, ', encoding="base64"')))
+        return Done(text if tail <= limit or snapshot.whole else f"[Only the last {count:,} bytes are shown.]\n{text}")
+    end = offset + len(snapshot.data)
+    return Done(text + ("" if head and head <= limit else _format_rest_note(path, end, size, ', encoding="base64"')))
 
 
 def _read_text(files: Files, path: str, head: int | None, offset: int) -> Ending:
-    found = files.read(path, PAGE, offset)
-    data, size = found.data, found.stamp.size
+    snapshot = files.read(path, PAGE, offset)
+    data, size = snapshot.data, snapshot.stamp.size
     if offset and offset >= size:
         return Problem(
             Code.INVALID_ARGUMENTS,
             f"Byte {offset:,} is past the end of `{make_visible(path)}`, which has {size:,} bytes.",
-            "Give a smaller `offset`.",
+            "Pass a smaller `offset`.",
         )
-    while offset and data[:1] and data[0] & 0xC0 == 0x80 and len(found.data) - len(data) < 3:
+    while offset and data[:1] and data[0] & 0xC0 == 0x80 and len(snapshot.data) - len(data) < 3:
         data = data[1:]  # the rest of a character that begins before the offset
-    start = offset + len(found.data) - len(data)
+    start = offset + len(snapshot.data) - len(data)
     lines = data.split(b"\n")
     if head is not None and len(lines) > head:
         return _build_text_answer(path, b"\n".join(lines[:head]) + b"\n", start == 0, size)
@@ -62,7 +64,7 @@ def _read_text(files: Files, path: str, head: int | None, offset: int) -> Ending
 
 
 def _cut_to_whole_lines(data: bytes) -> bytes:
-    """Without the line, or at least the character, that the cut went through."""
+    """Drop the last line if it is cut, or at least its last character."""
     line = data.rfind(b"\n") + 1
     if line:
         return data[:line]
@@ -71,39 +73,40 @@ def _cut_to_whole_lines(data: bytes) -> bytes:
 
 
 def _read_last_lines(files: Files, path: str, tail: int) -> Ending:
-    found = files.read(path, PAGE, -PAGE)
-    lines = found.data.split(b"\n")
-    ended = lines[-1] == b""
-    short = len(lines) - ended <= tail and not found.whole
-    if short and len(lines) > 2:
-        lines = lines[1:]  # the cut went through it
-    kept = lines[-(tail + ended) :]
-    note = f"[Only the last {len(kept) - ended} lines: no more fit one answer.]\n" if short else ""
-    ending = _build_text_answer(path, b"\n".join(kept), found.whole, found.stamp.size)
+    snapshot = files.read(path, PAGE, -PAGE)
+    lines = snapshot.data.split(b"\n")
+    ends_with_newline = lines[-1] == b""
+    too_few = len(lines) - ends_with_newline <= tail and not snapshot.whole
+    if too_few and len(lines) > 2:
+        lines = lines[1:]  # cut, so only its end is here
+    last_lines = lines[-(tail + ends_with_newline) :]
+    count = len(last_lines) - ends_with_newline
+    note = f"[Only the last {count} lines: more do not fit in one answer.]\n" if too_few else ""
+    ending = _build_text_answer(path, b"\n".join(last_lines), snapshot.whole, snapshot.stamp.size)
     return Done(note + ending.text) if note and isinstance(ending, Done) else ending
 
 
-def _build_text_answer(path: str, data: bytes, start: bool, size: int, more: str = "") -> Done | Problem:
-    what = describe_non_text(data) if start else describe_non_text(b"." + data)
+def _build_text_answer(path: str, data: bytes, from_start: bool, size: int, rest_note: str = "") -> Done | Problem:
+    # Signatures of file types count only at the start of the file.
+    problem = describe_non_text(data if from_start else b"." + data)
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        text, what = "", what or "not text in UTF-8"
-    if what:
-        return Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {what}.", "Read it with `encoding` base64.")
+        text, problem = "", problem or "not text in UTF-8"
+    if problem:
+        return Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {problem}.", "Read it with `encoding` base64.")
     if size == 0:
-        return Done(f"[`{make_visible(path)}` is empty: it has no content at all.]")
-    # A CRLF is a line end and no control character.
-    plain = text.replace("\r\n", "\n")
-    clean = make_visible(plain)
-    shown = clean + ("" if clean == plain else "\n[Control characters are shown as \\xNN.]") + more
-    return Done(shown, verbatim=True)
+        return Done(f"[`{make_visible(path)}` is empty.]")
+    text = text.replace("\r\n", "\n")
+    visible = make_visible(text)
+    note = "" if visible == text else "\n[Control characters are shown as \\xNN.]"
+    return Done(visible + note + rest_note, verbatim=True)
 
 
-def _format_rest_note(path: str, end: int, size: int, more: str = "") -> str:
+def _format_rest_note(path: str, end: int, size: int, more_arguments: str = "") -> str:
     if end >= size:
         return ""
-    call = f'fs_read_file(path="{make_visible(path)}", offset={end}{more})'
+    call = f'fs_read_file(path="{make_visible(path)}", offset={end}{more_arguments})'
     return f"\n[{end:,} of {size:,} bytes shown. Next: {call}]"
 
 
@@ -113,28 +116,25 @@ async def list_directory(ctx: Context, args: FsListArguments) -> Ending:
 
 def _list_entries(files: Files, hides: Callable[[str], bool] | None, args: FsListArguments) -> Ending:
     path, offset, limit = args.get("path", "."), args.get("offset", 0), args.get("limit", LISTED)
-    entries = [one for one in files.list_folder(path, args.get("depth", 1)) if hides is None or not hides(one.path)]
-    name, total, kept_out = make_visible(path), len(entries), f"\n{LEFT_OUT_BY_RULE}" if hides else ""
+    entries = files.list_folder(path, args.get("depth", 1))
+    entries = [entry for entry in entries if hides is None or not hides(entry.path)]
+    name, total, rule_note = make_visible(path), len(entries), f"\n{LEFT_OUT_BY_RULE}" if hides else ""
     if not entries:
-        return Done(f"[The folder `{name}` {'shows no entries' if hides else 'is empty'}.]{kept_out}")
+        return Done(f"[The folder `{name}` {'shows no entries' if hides else 'is empty'}.]{rule_note}")
     if offset >= total:
-        return Problem(
-            Code.INVALID_ARGUMENTS, f"`{name}` has {total:,} entries; none are left after {offset:,}.", "Start earlier."
-        )
-    shown = entries[offset : offset + limit]
-    return Done(
-        "\n".join(map(_format_entry, shown)) + _format_entries_note(args, name, offset + len(shown), entries) + kept_out
-    )
+        message = f"`{name}` has {total:,} entries, none of them after {offset:,}."
+        return Problem(Code.INVALID_ARGUMENTS, message, "Pass a smaller `offset`.")
+    page = entries[offset : offset + limit]
+    note = _format_entries_note(args, name, offset + len(page), total)
+    return Done("\n".join(map(_format_entry, page)) + note + rule_note)
 
 
-def _format_entries_note(args: FsListArguments, name: str, end: int, entries: Sequence[DirectoryEntry]) -> str:
-    if end >= len(entries):
-        return (
-            f"\n[{len(entries):,} entries.]" if not args.get("offset") else f"\n[The last of {len(entries):,} entries.]"
-        )
+def _format_entries_note(args: FsListArguments, name: str, end: int, total: int) -> str:
+    if end >= total:
+        return f"\n[The last of {total:,} entries.]" if args.get("offset") else f"\n[{total:,} entries.]"
     depth = f", depth={args['depth']}" if "depth" in args else ""
     call = f'fs_list_directory(path="{name}"{depth}, offset={end})'
-    return f"\n[Entries {args.get('offset', 0) + 1}-{end} of {len(entries):,}. Next: {call}]"
+    return f"\n[Entries {args.get('offset', 0) + 1}-{end} of {total:,}. Next: {call}]"
 
 
 def _format_entry(entry: DirectoryEntry) -> str:

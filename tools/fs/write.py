@@ -1,4 +1,4 @@
-"""How are data files and folders made, moved and taken away?"""
+"""How are data files and folders written, created, moved and deleted?"""
 
 from base64 import b64decode
 
@@ -27,7 +27,7 @@ def _write(files: Files, args: FsWriteFileArguments) -> Ending:
     except ValueError:
         return Problem(Code.INVALID_ARGUMENTS, "`content` is not base64; nothing was written.", "Check the encoding.")
     try:
-        # Its size and time say enough: this tool replaces what is there without having to have seen it.
+        # Only its stamp: unlike `Write`, this tool may replace a file that the session has not read.
         before = files.read(args["path"], 0)
     except Refusal as refusal:
         if refusal.problem.code is not Code.NOT_FOUND:
@@ -40,20 +40,20 @@ def _write(files: Files, args: FsWriteFileArguments) -> Ending:
 
 async def create_directory(ctx: Context, args: FsCreateArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.make_folder, args["path"])
-    return Done(f"The folder `{make_visible(entry.path)}` is there.")
+    return Done(f"The folder `{make_visible(entry.path)}` exists.")
 
 
 async def move(ctx: Context, args: FsMoveArguments) -> Ending:
-    approved = await to_thread.run_sync(build_approval_check, ctx, describe_moved, args["source"])
-    entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"], approved)
+    check = await to_thread.run_sync(build_approval_check, ctx, describe_moved, args["source"])
+    entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"], check)
     return Done(f"Moved `{make_visible(args['source'])}` to `{make_visible(entry.path)}`.")
 
 
 async def delete(ctx: Context, args: FsDeleteArguments) -> Ending:
     path = make_visible(args["path"])
-    approved = await to_thread.run_sync(build_approval_check, ctx, describe_deleted, args["path"])
+    check = await to_thread.run_sync(build_approval_check, ctx, describe_deleted, args["path"])
     if args.get("permanent"):
-        await to_thread.run_sync(ctx.files.remove, args["path"], approved)
+        await to_thread.run_sync(ctx.files.remove, args["path"], check)
         return Done(f"Deleted `{path}` for good.")
-    place = await to_thread.run_sync(ctx.files.trash, args["path"], approved)
-    return Done(f"Deleted `{path}`. The person can have it back from the trash: `{make_visible(place)}`.")
+    trash_path = await to_thread.run_sync(ctx.files.trash, args["path"], check)
+    return Done(f"Deleted `{path}`. The user can restore it from the trash: `{make_visible(trash_path)}`.")

@@ -1,4 +1,4 @@
-"""What does a comparison not show by lines? Where a link leads, and how much there is in a file that is no text."""
+"""What does a comparison not show as lines? The targets of links and the sizes of binary files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,36 +6,32 @@ from tools.git import escape
 from tools.git.porcelain import FileChange
 from tools.git.program import GitProgram
 
-MOST_TARGET = 4096
+MAX_TARGET_BYTES = 4096
 
 
 async def read_change_details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[bytes, str]:
-    """By path, as the end of a line; of what is no longer there nothing."""
-    there = [one for one in changes if one.blob.strip("0") and not one.is_submodule]
-    links = [one for one in there if one.is_link]
-    wanted = [*links, *(one for one in there if one.added is None and not one.is_link)]
-    if not wanted:
+    """Describe, by path, the links and binary files among the changes; deleted files are left out."""
+    present = [change for change in changes if change.blob.strip("0") and not change.is_submodule]
+    links = [change for change in present if change.is_link]
+    binaries = [change for change in present if change.added is None and not change.is_link]
+    if not links and not binaries:
         return {}
-    names = "".join(f"{one.blob}\n" for one in wanted).encode()
+    names = "".join(f"{change.blob}\n" for change in [*links, *binaries]).encode()
     lines = (await git.read("cat-file", "--batch-check=%(objectsize)", stdin=names)).split(b"\n")
-    sizes = [int(line) if line.isdigit() else None for line in lines]
-    found = {
-        one.path: escape.format_count(size, "byte")
-        for one, size in zip(wanted, sizes, strict=False)
-        if size is not None
-    }
-    short = [(one, size) for one, size in zip(links, sizes, strict=False) if size is not None and size <= MOST_TARGET]
-    return {**found, **(await _read_link_targets(git, short) if short else {})}
+    sizes = [(change, int(line)) for change, line in zip([*links, *binaries], lines, strict=False) if line.isdigit()]
+    details = {change.path: escape.format_count(size, "byte") for change, size in sizes}
+    short_links = [(change, size) for change, size in sizes if change.is_link and size <= MAX_TARGET_BYTES]
+    return {**details, **(await _read_link_targets(git, short_links) if short_links else {})}
 
 
 async def _read_link_targets(git: GitProgram, links: Sequence[tuple[FileChange, int]]) -> Mapping[bytes, str]:
-    names = "".join(f"{one.blob}\n" for one, _ in links).encode()
-    said = await git.read("cat-file", "--batch=%(objectsize)", stdin=names)
-    found: dict[bytes, str] = {}
+    names = "".join(f"{change.blob}\n" for change, _ in links).encode()
+    output = await git.read("cat-file", "--batch=%(objectsize)", stdin=names)
+    targets: dict[bytes, str] = {}
     start = 0
-    for one, size in links:
-        # Counted and not looked for: what stands in a link may be anything, line ends too.
+    for change, size in links:
+        # Skip by size, not to the next line end: a target may contain one.
         start += len(f"{size}\n")
-        found[one.path] = f"link to {escape.to_visible_path(said[start : start + size])}"
+        targets[change.path] = f"link to {escape.to_visible_path(output[start : start + size])}"
         start += size + 1
-    return found
+    return targets

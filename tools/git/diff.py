@@ -1,4 +1,4 @@
-"""What did change? In the worktree, in the index, or since another commit."""
+"""What changed? In the worktree, in the index, or since another commit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,37 +12,33 @@ from tools.git.revisions import resolve_comparison
 
 async def show_unstaged_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
-    found = await _read_diff(git, "git_diff_unstaged", args)
-    return build_diff_answer(
-        git, found, "No unstaged changes: the files are as they are in the index. git_status shows new files."
-    )
+    patch = await _read_diff(git, "git_diff_unstaged", args)
+    return _build_answer(git, patch, "No unstaged changes: the files match the index. git_status shows new files.")
 
 
 async def show_staged_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
-    found = await _read_diff(git, "git_diff_staged", args, "--cached")
-    return build_diff_answer(git, found, "No staged changes: the next commit would be empty. git_add stages files.")
+    patch = await _read_diff(git, "git_diff_staged", args, "--cached")
+    return _build_answer(git, patch, "No staged changes: the next commit would be empty. git_add stages files.")
 
 
 async def show_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
-    ends = await resolve_comparison(git, args["target"])
-    return build_diff_answer(
-        git, await _read_diff(git, "git_diff", args, *ends), f"No difference to `{args['target']}`."
-    )
+    patch = await _read_diff(git, "git_diff", args, await resolve_comparison(git, args["target"]))
+    return _build_answer(git, patch, f"No difference to `{args['target']}`.")
 
 
-async def _read_diff(git: GitProgram, tool: str, args: Mapping[str, Any], *ends: str) -> ShownPatch:
-    around = f"--unified={args.get('context_lines', 3)}"
-    return await read_patch(git, PatchRequest(tool, args, ("diff", *ends), ("diff", around, *ends)))
+async def _read_diff(git: GitProgram, tool: str, args: Mapping[str, Any], *comparison: str) -> ShownPatch:
+    context = f"--unified={args.get('context_lines', 3)}"
+    return await read_patch(git, PatchRequest(tool, args, ("diff", *comparison), ("diff", context, *comparison)))
 
 
-def build_diff_answer(git: GitProgram, found: ShownPatch, nothing: str) -> Ending:
-    if not found.total:
-        return Done(nothing, found.data, meta={"files": 0})
-    return Done(found.text, found.data, outside=describe_source(git), meta={"files": found.total})
+def _build_answer(git: GitProgram, patch: ShownPatch, text_if_empty: str) -> Ending:
+    if not patch.file_count:
+        return Done(text_if_empty, patch.data, meta={"files": 0})
+    return Done(patch.text, patch.data, outside=describe_source(git), meta={"files": patch.file_count})
 
 
 def describe_source(git: GitProgram) -> str:
-    """Where the text comes from: whoever wrote the files and the commits."""
+    """Name where the text comes from, since anyone may have written these files and commits."""
     return f"the git repository in {git.repository.name}"

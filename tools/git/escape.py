@@ -1,4 +1,6 @@
-"""How is somebody else's text shown? Every character that cannot be seen is written out, long lines are cut."""
+"""How is text from a repository shown? Invisible characters are escaped and long lines cut."""
+
+from collections.abc import Sequence
 
 from mcp_server.model.text import to_plain_text
 
@@ -6,7 +8,7 @@ LINE_CHARS = 2000
 
 
 def to_content_line(data: bytes) -> str:
-    """One line of a file's content."""
+    """Make one line of a file's content printable."""
     text = to_plain_text(data[: 4 * LINE_CHARS + 4])
     if len(text) <= LINE_CHARS:
         return text
@@ -14,9 +16,14 @@ def to_content_line(data: bytes) -> str:
 
 
 def to_visible_path(data: bytes) -> str:
-    """A path as the file tools take it; one that is no text can be told but not typed."""
+    """Make a path printable, as the file tools take it. One that is not UTF-8 can be shown, but not passed back."""
     return to_plain_text(data).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def format_count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def format_names(names: Sequence[str], limit: int = 5) -> str:
+    """List the first names in backticks."""
+    return ", ".join(f"`{name}`" for name in names[:limit]) + (", ..." if len(names) > limit else "")

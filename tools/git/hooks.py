@@ -1,4 +1,4 @@
-"""Which hooks would a commit run, and what does a question say of them?"""
+"""Which hooks would a commit run, and what does its approval say about them?"""
 
 import posixpath
 from collections.abc import Mapping
@@ -11,65 +11,65 @@ from mcp_server.model.files import Files
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import to_one_line
 from tools.git.program import GitProgram
-from tools.git.repository import find_ready_hooks
+from tools.git.repository import find_commit_hooks
 
-NOWHERE = "/dev/null"
-"""Where there are no hooks, as people say it."""
-MOST_READ = 1 << 20
+NO_HOOKS_FOLDER = "/dev/null"
+"""What people set `core.hooksPath` to if they want no hooks."""
+MAX_HOOK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """Those that lie ready."""
-
     folder: str = ""
     names: tuple[str, ...] = ()
     outside: bool = False
-    """The folder lies outside of the workspace, and nobody looked into it."""
-    run: bool = True
-    """They would run where a call asks for it: what only the person's own configuration names never does."""
+    """The folder lies outside the workspace, so we do not know its hooks."""
+    may_run: bool = True
+    """False if only the user's own configuration names them: no call runs those."""
 
 
 async def find_hooks(git: GitProgram) -> Hooks:
-    """Wherever the repository's configuration, or else the person's, has them."""
-    # Asked with hooks on, or the answer would be ours.
-    told = await replace(git, run_hooks=True).test("config", "--get", "core.hooksPath")
-    if told.code:
-        named = await git.ctx.person.find_hooks_folder(git.git_folder)
-        folder, run = named or f"{git.repository.common}/hooks", not named
+    """Find the hooks that the repository's configuration names, or else the user's own."""
+    # With hooks on, since otherwise git answers with the setting that we pass to turn them off.
+    setting = await replace(git, run_hooks=True).test("config", "--get", "core.hooksPath")
+    if setting.code:
+        hooks_path = await git.ctx.person.find_hooks_folder(git.git_folder)
+        folder, may_run = hooks_path or f"{git.repository.common}/hooks", not hooks_path
     else:
-        run = True
-        named = told.out.decode("utf-8", "surrogateescape").rstrip("\n") or "/"
-        folder = named if named.startswith(("/", "~")) else posixpath.normpath(git.repository.to_workspace_path(named))
-    if named == NOWHERE:
+        hooks_path = folder = setting.out.decode("utf-8", "surrogateescape").rstrip("\n") or "/"
+        if not hooks_path.startswith(("/", "~")):
+            folder = posixpath.normpath(git.repository.to_workspace_path(hooks_path))
+        may_run = True
+    if hooks_path == NO_HOOKS_FOLDER:
         return Hooks()
-    if named.startswith("~"):
-        return Hooks(folder, outside=True, run=run)
+    if hooks_path.startswith("~"):
+        return Hooks(folder, outside=True, may_run=may_run)
     try:
-        return Hooks(folder, tuple(await to_thread.run_sync(find_ready_hooks, git.ctx.files, folder)), run=run)
+        names = tuple(await to_thread.run_sync(find_commit_hooks, git.ctx.files, folder))
     except Refusal:
-        return Hooks(folder, outside=True, run=run)
+        return Hooks(folder, outside=True, may_run=may_run)
+    return Hooks(folder, names, may_run=may_run)
 
 
-async def describe_hooks(git: GitProgram, found: Hooks, asked: bool) -> Mapping[str, str]:
-    """For a question about a commit that lets them run: which they are, and what is in them just now."""
-    if not (asked and found.run):
+async def describe_hooks(git: GitProgram, hooks: Hooks, run_hooks: bool) -> Mapping[str, str]:
+    """Build what an approval says about the hooks that the commit runs, with a digest of their present content."""
+    if not (run_hooks and hooks.may_run):
         return {}
-    if found.outside:
-        return {"hooks that run": f"those in {to_one_line(found.folder)}; they may change what is committed"}
-    if not found.names:
+    if hooks.outside:
+        return {"hooks that run": f"those in {to_one_line(hooks.folder)}; they may change what is committed"}
+    if not hooks.names:
         return {}
-    digest = await to_thread.run_sync(_compute_digest, git.ctx.files, found)
-    names = ", ".join(map(to_one_line, found.names))
+    digest = await to_thread.run_sync(_compute_digest, git.ctx.files, hooks)
+    names = ", ".join(map(to_one_line, hooks.names))
     return {"hooks that run": f"{names}; they may change what is committed", "SHA-256 of these hooks": digest}
 
 
-def _compute_digest(files: Files, found: Hooks) -> str:
-    whole = sha256()
-    for name in found.names:
+def _compute_digest(files: Files, hooks: Hooks) -> str:
+    digest = sha256()
+    for name in hooks.names:
         try:
-            data = files.read(f"{found.folder}/{name}", MOST_READ).data
+            data = files.read(f"{hooks.folder}/{name}", MAX_HOOK_BYTES).data
         except Refusal:
-            data = b""  # a link out of the workspace, where nothing here can change what it leads to
-        whole.update(f"{name}\0{len(data)}\0".encode() + data)
-    return whole.hexdigest()
+            data = b""  # a link out of the workspace; no tool can change what is there
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What is different, file by file and line by line? Shown in pages, with no more of it in memory than they need."""
+"""What differs, file by file and line by line? The answer comes in pages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from tools.git.paths import find_unnamed_secrets, locate_paths
 from tools.git.porcelain import FileChange
 from tools.git.program import GitProgram
 
-MOST_LISTED = 100
-MOST_FILES = 300
-MOST_HIDDEN = 500
+MAX_LISTED_FILES = 100
+MAX_DATA_FILES = 300
+MAX_HIDDEN_FILES = 500
 FORMAT = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "-O/dev/null"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "--find-renames"),
@@ -27,83 +27,92 @@ FORMAT = (
 
 @dataclass(frozen=True, slots=True)
 class PatchRequest:
-    """One comparison, as a tool was asked for it."""
+    """One comparison."""
 
     tool: str
     arguments: Mapping[str, Any]
-    listing: tuple[str, ...]
-    """What git is called with to list the files,"""
-    patching: tuple[str, ...]
-    """and what to show the lines."""
+    list_command: tuple[str, ...]
+    """Git's arguments to list the files."""
+    patch_command: tuple[str, ...]
+    """Git's arguments to show the lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPatch:
     text: str
     data: Mapping[str, Any]
-    total: int
-    """How many files are different."""
+    file_count: int
 
 
-async def read_patch(git: GitProgram, asked: PatchRequest, least: tuple[str, ...] = ()) -> ShownPatch:
-    """The files and a page of the patch; `least` are lines to begin with."""
-    named = asked.arguments.get("paths") or ()
+async def read_patch(git: GitProgram, request: PatchRequest, heading: tuple[str, ...] = ()) -> ShownPatch:
+    """Read the changed files and a page of the patch; `heading` are lines to begin with."""
+    requested = request.arguments.get("paths") or ()
     files, repository = git.ctx.files, git.repository
-    paths = await to_thread.run_sync(locate_paths, files, repository, named)
-    listed = await git.read_result(*asked.listing, *FORMAT, "--raw", "--numstat", "-z", "--no-abbrev", "--", *paths)
-    changes = porcelain.parse_changes(listed.out)
-    # Asked about is what was named in words that say what it is; what a link leads to was not.
-    spoken = await to_thread.run_sync(locate_paths, files, repository, [path for path in named if is_secret(path)])
-    hidden = find_unnamed_secrets(_list_paths(changes), spoken)
-    first = asked.arguments.get("offset", 1)
-    page = await _read_patch_page(git, asked, paths, hidden, first) if changes else PatchPage(b"", 0, 0, False)
-    head = (*least, *_format_overview(git, changes, listed.cut, first), *_format_hidden_note(hidden))
-    onward = dict(asked.arguments) | {"offset": page.first + page.lines} if page.more else None
+    paths = await to_thread.run_sync(locate_paths, files, repository, requested)
+    options = ("--raw", "--numstat", "-z", "--no-abbrev")
+    listing = await git.read_result(*request.list_command, *FORMAT, *options, "--", *paths)
+    changes = porcelain.parse_changes(listing.out)
+    # The user approved secret files whose names show what they are, not those behind a link with a harmless name.
+    secrets = [path for path in requested if is_secret(path)]
+    approved = await to_thread.run_sync(locate_paths, files, repository, secrets)
+    hidden = find_unnamed_secrets(_list_paths(changes), approved)
+    first = request.arguments.get("offset", 1)
+    page = await _read_patch_page(git, request, paths, hidden, first) if changes else PatchPage(b"", 0, 0, False)
+    head = (*heading, *_format_overview(git, changes, listing.cut, first), *_format_hidden_note(hidden))
+    next_call = dict(request.arguments) | {"offset": page.first + page.lines} if page.more else None
     return ShownPatch(
-        "\n".join(part for part in ("\n".join(head), page.text, _format_rest_note(asked, page, onward)) if part),
+        "\n".join(part for part in ("\n".join(head), page.text, _format_rest_note(request, page, next_call)) if part),
         {
-            "files": [build_change_data(change) for change in changes[:MOST_FILES]],
+            "files": [_build_change_data(change) for change in changes[:MAX_DATA_FILES]],
             "files_total": len(changes),
-            "not_shown": [to_one_line(path) for path in hidden[:MOST_FILES]],
-            "truncated": page.more or page.cut or listed.cut or len(changes) > MOST_FILES,
+            "not_shown": [to_one_line(path) for path in hidden[:MAX_DATA_FILES]],
+            "truncated": page.more or page.cut or listing.cut or len(changes) > MAX_DATA_FILES,
             "total": page.total,
-            "next": onward,
+            "next": next_call,
         },
         len(changes),
     )
 
 
-def build_change_data(change: FileChange) -> dict[str, Any]:
-    """A change for programs."""
-    told: dict[str, Any] = {"path": escape.to_visible_path(change.path), "status": change.status_word}
-    if change.old is not None:
-        told["from"] = escape.to_visible_path(change.old)
+def build_changes_data(changes: Sequence[FileChange]) -> dict[str, Any]:
+    """Build what the structured result says of changes that no further call shows."""
+    return {
+        "files": [_build_change_data(change) for change in changes[:MAX_DATA_FILES]],
+        "total": len(changes),
+        "truncated": len(changes) > MAX_DATA_FILES,
+        "next": None,
+    }
+
+
+def _build_change_data(change: FileChange) -> dict[str, Any]:
+    data: dict[str, Any] = {"path": escape.to_visible_path(change.path), "status": change.status_word}
+    if change.old_path is not None:
+        data["from"] = escape.to_visible_path(change.old_path)
     if change.added is not None:
-        told |= {"added": change.added, "removed": change.removed}
+        data |= {"added": change.added, "removed": change.removed}
     if change.is_submodule:
-        told["submodule"] = True
-    return told
+        data["submodule"] = True
+    return data
 
 
-def format_change(change: FileChange, more: str = "") -> str:
-    """A change in one line; `more` is what there is to be said besides."""
+def format_change(change: FileChange, details: str = "") -> str:
+    """Format a change as one line; for `details` see `read_change_details`."""
     path = escape.to_visible_path(change.path)
-    if change.old is not None:
-        path = f"{escape.to_visible_path(change.old)} -> {path}"
+    if change.old_path is not None:
+        path = f"{escape.to_visible_path(change.old_path)} -> {path}"
     lines = "" if change.added is None else f"  +{change.added} -{change.removed}"
-    kind = "submodule" if change.is_submodule else "link" if change.is_link and not more.startswith("link") else ""
-    notes = ", ".join(note for note in (kind, more, change.mode_note) if note)
+    kind = "submodule" if change.is_submodule else "link" if change.is_link and not details.startswith("link") else ""
+    notes = ", ".join(note for note in (kind, details, change.mode_note) if note)
     return f"{change.status_word:<9} {path}{lines}{f'  ({notes})' if notes else ''}"
 
 
 def format_summary(changes: Sequence[FileChange], cut: bool = False) -> str:
-    added, removed = sum(one.added or 0 for one in changes), sum(one.removed or 0 for one in changes)
-    least = "At least " if cut else ""
-    return f"{least}{escape.format_count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
+    added, removed = sum(change.added or 0 for change in changes), sum(change.removed or 0 for change in changes)
+    return f"{'At least ' if cut else ''}{escape.format_count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
 
 
 def _list_paths(changes: Sequence[FileChange]) -> list[str]:
-    paths = [path for change in changes for path in (change.path, change.old) if path is not None]
+    paths = [path for change in changes for path in (change.path, change.old_path) if path is not None]
     return [path.decode("utf-8", "surrogateescape") for path in paths]
 
 
@@ -111,31 +120,39 @@ def _format_overview(git: GitProgram, changes: Sequence[FileChange], cut: bool, 
     if not changes or first > 1:
         return []
     top = git.repository.top
-    where = "" if top == "." else f" (paths are relative to {git.repository.name})"
-    lines = [f"{format_summary(changes, cut)}{where}", *map(format_change, changes[:MOST_LISTED])]
-    more = len(changes) - MOST_LISTED
-    return [*lines, *([f"... and {escape.format_count(more, 'more file', 'more files')}"] if more > 0 else []), ""]
+    base = "" if top == "." else f" (paths are relative to {git.repository.name})"
+    return [f"{format_summary(changes, cut)}{base}", *format_changes(changes), ""]
+
+
+def format_changes(
+    changes: Sequence[FileChange], details: Mapping[bytes, str] | None = None, indent: str = ""
+) -> list[str]:
+    """Format the first changes as lines, and say how many more there are."""
+    shown = changes[:MAX_LISTED_FILES]
+    lines = [indent + format_change(change, (details or {}).get(change.path, "")) for change in shown]
+    more = len(changes) - len(shown)
+    return [*lines, f"... and {escape.format_count(more, 'more file', 'more files')}"] if more else lines
 
 
 def _format_hidden_note(hidden: Sequence[str]) -> list[str]:
     if not hidden:
         return []
-    names = ", ".join(f"`{to_one_line(path)}`" for path in hidden[:5]) + (", ..." if len(hidden) > 5 else "")
+    names = escape.format_names([to_one_line(path) for path in hidden])
     return [
-        f"[Not shown, because such files usually hold passwords or keys: {names}. Named in `paths`, the person is"
-        " asked.]"
+        f"[Not shown, because such files usually hold passwords or keys: {names}. Name them in `paths` to ask the"
+        " user.]"
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class PatchPage:
-    """Some lines of a patch, from `first` on."""
+    """Some lines of a patch."""
 
     data: bytes
     first: int
     lines: int
     cut: bool
-    """There is more of the patch than was kept."""
+    """The patch is longer than what we kept of git's output."""
     total: int = 0
     more: bool = False
 
@@ -145,29 +162,29 @@ class PatchPage:
 
 
 async def _read_patch_page(
-    git: GitProgram, asked: PatchRequest, paths: Sequence[str], hidden: Sequence[str], first: int
+    git: GitProgram, request: PatchRequest, paths: Sequence[str], hidden: Sequence[str], first: int
 ) -> PatchPage:
-    if len(hidden) > MOST_HIDDEN:
+    if len(hidden) > MAX_HIDDEN_FILES:
         return PatchPage(b"", 1, 0, False)
-    wanted = list(paths)
+    pathspecs = list(paths)
     if hidden:
-        wanted = [f":(top,literal){path}" for path in paths]
-        wanted += [f":(top,exclude,literal){path}" for path in hidden]
-    ran = await git.read_result(*asked.patching, *FORMAT, "--patch", "--", *wanted, magic=bool(hidden))
-    page = cut_patch_page(ran.out, first, ran.cut)
+        pathspecs = [f":(top,literal){path}" for path in paths]
+        pathspecs += [f":(top,exclude,literal){path}" for path in hidden]
+    result = await git.read_result(*request.patch_command, *FORMAT, "--patch", "--", *pathspecs, magic=bool(hidden))
+    page = _cut_patch_page(result.out, first, result.cut)
     if first > 1 and not page.lines:
         raise Refusal(
             Problem(
                 Code.INVALID_ARGUMENTS,
-                f"Line {first:,} is past the end of the patch, of which {page.total:,} lines are there.",
-                "Give a smaller `offset`, or name fewer files in `paths`.",
+                f"Line {first:,} is past the end of the patch, which has {page.total:,} lines.",
+                "Pass a smaller `offset`, or name fewer files in `paths`.",
             )
         )
     return page
 
 
-def cut_patch_page(data: bytes, first: int, cut: bool) -> PatchPage:
-    """From that line on, until a page is full; at least one line."""
+def _cut_patch_page(data: bytes, first: int, cut: bool) -> PatchPage:
+    """Take whole lines, from line `first` until the page is full; at least one."""
     total = data.count(b"\n") + (0 if data.endswith(b"\n") or not data else 1)
     start = 0
     for _ in range(first - 1):
@@ -185,12 +202,12 @@ def cut_patch_page(data: bytes, first: int, cut: bool) -> PatchPage:
     return PatchPage(data[start : end - 1] if lines else b"", first, lines, cut, total, end < len(data))
 
 
-def _format_rest_note(asked: PatchRequest, page: PatchPage, onward: Mapping[str, Any] | None) -> str:
+def _format_rest_note(request: PatchRequest, page: PatchPage, next_call: Mapping[str, Any] | None) -> str:
     last = page.first + page.lines - 1
-    least = "at least " if page.cut else ""
-    if onward is not None:
-        call = f"{asked.tool} {json.dumps(onward, ensure_ascii=False)}"
-        return f"[Lines {page.first:,}-{last:,} of {least}{page.total:,} of the patch. Go on with {call}]"
+    if next_call is not None:
+        total = f"{'at least ' if page.cut else ''}{page.total:,}"
+        call = f"{request.tool} {json.dumps(next_call, ensure_ascii=False)}"
+        return f"[Lines {page.first:,}-{last:,} of {total} of the patch. Continue with {call}]"
     if page.cut:
-        return f"[The patch goes on after line {last:,}, and is too long to be shown whole: name files in `paths`.]"
+        return f"[The patch is too long to show past line {last:,}: name fewer files in `paths`.]"
     return ""

@@ -1,4 +1,4 @@
-"""Which files of the repository are meant? Each path goes through the jail and comes out below the repository's top."""
+"""Which files of the repository does a path mean? The jail resolves it, and git gets it relative to the top folder."""
 
 import posixpath
 from collections.abc import Iterable
@@ -10,28 +10,28 @@ from tools.git.repository import Repository
 
 
 def locate_paths(files: Files, repository: Repository, paths: Iterable[str]) -> tuple[str, ...]:
-    """Paths as somebody wrote them, relative to the folder named as `repo_path` -> as git takes them literally."""
+    """Convert paths as the caller wrote them, relative to `repo_path`, to literal pathspecs."""
     return tuple(dict.fromkeys(_locate_path(files, repository, path) for path in paths))
 
 
 def _locate_path(files: Files, repository: Repository, path: str) -> str:
-    asked = path if path.startswith(("/", "~/")) else posixpath.join(repository.asked, path)
+    joined = path if path.startswith(("/", "~/")) else posixpath.join(repository.start, path)
     try:
-        # What is really there: a folder on the way that is a link leads elsewhere.
-        inside = files.get_info(asked).path
+        # Resolves links among the folders on the way.
+        workspace_path = files.get_info(joined).path
     except Refusal as refusal:
         if refusal.problem.code is not Code.NOT_FOUND:
             raise
-        # It may be gone and still be known to git; where it would be is told by its words.
-        inside = _normalize_path(asked, files.root.rstrip("/"))
-    found = to_repository_path(inside, repository.top)
-    if found is None:
+        # Git may know a file that was deleted; its words are all we have to go by.
+        workspace_path = _normalize_path(joined, files.root.rstrip("/"))
+    repository_path = _to_repository_path(workspace_path, repository.top)
+    if repository_path is None:
         message = f"`{to_one_line(path)}` lies outside {repository.name}."
-        raise Refusal(Problem(Code.PATH_REFUSED, message, "Give a path in the repository, relative to `repo_path`."))
-    if ".git" in found.split("/"):
-        message = f"`{to_one_line(path)}` is git's own, and no file of the repository."
-        raise Refusal(Problem(Code.PATH_REFUSED, message, "Give a path outside `.git`."))
-    return found
+        raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path in the repository, relative to `repo_path`."))
+    if ".git" in repository_path.split("/"):
+        message = f"`{to_one_line(path)}` belongs to git itself; it is not a file of the repository."
+        raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path outside `.git`."))
+    return repository_path
 
 
 def _normalize_path(path: str, root: str) -> str:
@@ -39,8 +39,8 @@ def _normalize_path(path: str, root: str) -> str:
     return posixpath.relpath(clean, root) if clean.startswith("/") else clean
 
 
-def to_repository_path(path: str, top: str) -> str | None:
-    """A path of the workspace as one of the repository, None where it lies elsewhere."""
+def _to_repository_path(path: str, top: str) -> str | None:
+    """Convert a path relative to the workspace to one relative to the repository; None if it lies outside."""
     if top == ".":
         return None if path == ".." or path.startswith("../") else path
     if path == top:
@@ -48,7 +48,7 @@ def to_repository_path(path: str, top: str) -> str | None:
     return path[len(top) + 1 :] if path.startswith(f"{top}/") else None
 
 
-def find_unnamed_secrets(paths: Iterable[str], named: Iterable[str]) -> list[str]:
-    """Those that usually hold secrets and were not named themselves, so that nobody was asked about them."""
-    spoken = set(named)
-    return [path for path in paths if is_secret(path) and path not in spoken]
+def find_unnamed_secrets(paths: Iterable[str], approved: Iterable[str]) -> list[str]:
+    """Return the files that usually hold secrets and that the call does not name, so that the user was not asked."""
+    approved = set(approved)
+    return [path for path in paths if is_secret(path) and path not in approved]

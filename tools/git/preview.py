@@ -1,4 +1,4 @@
-"""What would be committed, or come with a branch, just now? Asked by the same shut-in git as everything else."""
+"""What would a commit or a checkout do now? The facts that its approval shows."""
 
 from collections.abc import Mapping
 
@@ -14,18 +14,18 @@ from tools.git.snapshot import build_commit_facts, read_branch_facts
 
 async def read_commit_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     git = await open_repository(ctx, args.get("repo_path", ""))
-    # Nobody is asked about a commit that could not be made.
+    # Don't ask about a commit that would fail.
     problem = await find_commit_problem(git) if args["message"].strip() else NO_MESSAGE
-    who = problem or await read_signer(git)
-    if isinstance(who, Problem):
-        raise Refusal(who)
-    runs = await describe_hooks(git, await find_hooks(git), bool(args.get("run_hooks")))
-    return await build_commit_facts(git, {**who, **runs})
+    signer = problem or await read_signer(git)
+    if isinstance(signer, Problem):
+        raise Refusal(signer)
+    hooks = await describe_hooks(git, await find_hooks(git), bool(args.get("run_hooks")))
+    return await build_commit_facts(git, {**signer, **hooks})
 
 
 async def read_checkout_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     if not args.get("obeyed_files"):
         return {}
     git = await open_repository(ctx, args.get("repo_path", ""))
-    there = await find_branch_tip(git, await check_branch_name(git, args["branch_name"]))
-    return {**await read_branch_facts(git), "its commit": there or "there is none"}
+    tip = await find_branch_tip(git, await check_branch_name(git, args["branch_name"]))
+    return {**await read_branch_facts(git), "its commit": tip or "there is none"}

@@ -1,7 +1,7 @@
 """Which repository is meant, and does all of it lie in the workspace?
 
-Git would find a repository by itself, and follow what it finds to wherever that leads. So it is found here, through the
-jail, and git is told where it is: it then asks neither who owns the folder nor what `core.worktree` says.
+Left to itself, git would look for a repository and follow links and pointers out of the workspace. So we look for it,
+through the jail, and pass its place to git, which then checks neither who owns the folder nor `core.worktree`.
 """
 
 import posixpath
@@ -13,54 +13,65 @@ from mcp_server.model.files import DirectoryEntry, Files
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_one_line
 
-MOST_POINTER = 4096
-MOST_ALTERNATES = 20
-DEEPEST_ALTERNATE = 5
-PARTS = """
+MAX_POINTER_BYTES = 4096
+MAX_ALTERNATES = 20
+MAX_ALTERNATE_DEPTH = 5
+GIT_FILES = """
 HEAD index config config.worktree commondir packed-refs shallow hooks info logs refs refs/heads objects objects/info
 objects/pack modules worktrees
 """
-"""What git opens by name in its folder; none of it may be a link to elsewhere."""
+"""What git opens by name in its folder; none of it may be a link out of the workspace."""
+UNFINISHED = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+COMMIT_HOOKS = """
+pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-index-change
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Places below the workspace, `.` for the workspace itself."""
+    """Where a repository lies. Paths are relative to the workspace, `.` for the workspace itself."""
 
     top: str
-    """The folder whose files it keeps."""
+    """The top folder of the worktree."""
     folder: str
-    """Where git keeps what belongs to this folder alone: its head and its index."""
+    """Git's own folder for this worktree, with its head and its index."""
     common: str
-    """Where git keeps everything else; the same, but for a linked worktree."""
-    asked: str
-    """The folder that was named, in it or the same."""
+    """Git's own folder for everything else; the same as `folder`, except in a linked worktree."""
+    start: str
+    """The folder that the caller named, `top` or one below it."""
 
     @property
     def name(self) -> str:
         return "the workspace" if self.top == "." else f"`{to_one_line(self.top)}`"
 
     def to_workspace_path(self, path: str) -> str:
-        """A path in the repository, as the workspace has it."""
+        """Convert a path relative to the repository to one relative to the workspace."""
         return path if self.top == "." else f"{self.top}/{path}"
 
 
 def find_repository(files: Files, path: str) -> Repository:
-    """The repository that this folder belongs to; `Refusal` where there is none, or not all of it is in here."""
+    """Find the repository of this folder; raise a `Refusal` if there is none, or part of it lies outside."""
     start = _require_folder(files, path)
     for top in _walk_upwards(start):
         if folder := _find_git_folder(files, top):
             common = _read_pointer(files, folder, f"{folder}/commondir", "") or folder
-            for one in dict.fromkeys((folder, common)):
-                _raise_if_parts_outside(files, one)
-            _raise_if_objects_outside(files, f"{common}/objects", DEEPEST_ALTERNATE)
+            for git_folder in dict.fromkeys((folder, common)):
+                _raise_if_links_outside(files, git_folder)
+            _raise_if_objects_outside(files, f"{common}/objects", MAX_ALTERNATE_DEPTH)
             return Repository(top, folder, common, start)
     raise Refusal(
         Problem(
             Code.NOT_FOUND,
             f"There is no git repository at `{to_one_line(path)}`, nor above it inside the workspace.",
-            "Give the folder of a repository as `repo_path`. A repository that begins above the workspace is served "
-            "by starting menugate with that folder as its workspace.",
+            "Pass the folder of a repository as `repo_path`. If the repository begins above the workspace, ask the "
+            "user to start menugate in that folder.",
         )
     )
 
@@ -68,9 +79,9 @@ def find_repository(files: Files, path: str) -> Repository:
 def _require_folder(files: Files, path: str) -> str:
     entry = files.get_info(path)
     if entry.kind == "link":
-        raise _build_refusal(f"`{to_one_line(path)}` is a link.", "Give the folder's own path as `repo_path`.")
+        raise _build_refusal(f"`{to_one_line(path)}` is a link.", "Pass the folder that it leads to as `repo_path`.")
     if entry.kind != "directory":
-        raise _build_refusal(f"`{to_one_line(path)}` is a file.", "Give the folder of the repository as `repo_path`.")
+        raise _build_refusal(f"`{to_one_line(path)}` is a file.", "Pass the folder of the repository as `repo_path`.")
     return entry.path
 
 
@@ -82,56 +93,56 @@ def _walk_upwards(path: str) -> Iterator[str]:
 
 
 def _find_git_folder(files: Files, top: str) -> str | None:
-    """Git's own folder for the files in this one, None where they have none."""
-    here = ".git" if top == "." else f"{top}/.git"
-    entry = find_entry(files, here)
+    """Return git's own folder for the worktree with this top folder; None if it is no worktree."""
+    path = ".git" if top == "." else f"{top}/.git"
+    entry = find_entry(files, path)
     if entry is None:
         return None
     if entry.kind == "link":
         raise _build_refusal(
-            f"`{to_one_line(here)}` is a link.", "Only a repository whose `.git` is really there is opened."
+            f"`{to_one_line(path)}` is a link.", "Choose a repository whose `.git` is a folder or a file."
         )
-    folder = here if entry.kind == "directory" else _read_pointer(files, top, here, "gitdir: ")
-    # As git has it: a folder of that name without a head is no repository, and the search goes on above.
+    folder = path if entry.kind == "directory" else _read_pointer(files, top, path, "gitdir: ")
+    # Like git, we take a `.git` without a HEAD for no repository and look further up.
     return folder if folder and find_entry(files, f"{folder}/HEAD") else None
 
 
 def _read_pointer(files: Files, base: str, pointer: str, sign: str) -> str | None:
-    """The folder that a small file of git's names, None where there is no such file."""
+    """Return the folder that git's pointer file names; None if there is no such file."""
     if find_entry(files, pointer) is None:
         return None
-    text = files.read(pointer, MOST_POINTER).data.decode("utf-8", "surrogateescape").rstrip("\r\n")
+    text = files.read(pointer, MAX_POINTER_BYTES).data.decode("utf-8", "surrogateescape").rstrip("\r\n")
     if not text.startswith(sign) or text == sign:
         raise _build_refusal(f"`{to_one_line(pointer)}` does not say where its repository is.", "")
     return _resolve_folder(files, base, text.removeprefix(sign), pointer)
 
 
-def _resolve_folder(files: Files, base: str, target: str, told_by: str) -> str:
-    """A folder named inside the repository, which has to lie in the workspace as well."""
-    place = target if target.startswith("/") else posixpath.normpath(f"{base}/{target}")
+def _resolve_folder(files: Files, base: str, target: str, pointer: str) -> str:
+    """Resolve a folder that `pointer` names; it must lie in the workspace as well."""
+    path = target if target.startswith("/") else posixpath.normpath(f"{base}/{target}")
     try:
-        entry = files.get_info(place)
+        entry = files.get_info(path)
     except Refusal as refusal:
         if refusal.problem.code is Code.NOT_FOUND:
             raise _build_refusal(
-                f"`{to_one_line(told_by)}` names `{to_one_line(target)}`, which is not there.", ""
+                f"`{to_one_line(pointer)}` names `{to_one_line(target)}`, which does not exist.", ""
             ) from refusal
-        raise _build_outside_refusal(told_by, target) from refusal
+        raise _build_outside_refusal(pointer, target) from refusal
     if entry.kind != "directory":
-        raise _build_refusal(f"`{to_one_line(told_by)}` names `{to_one_line(target)}`, which is no folder.", "")
+        raise _build_refusal(f"`{to_one_line(pointer)}` names `{to_one_line(target)}`, which is not a folder.", "")
     return entry.path
 
 
-def _raise_if_parts_outside(files: Files, folder: str) -> None:
-    for part in PARTS.split():
-        path = f"{folder}/{part}"
+def _raise_if_links_outside(files: Files, folder: str) -> None:
+    for name in GIT_FILES.split():
+        path = f"{folder}/{name}"
         entry = find_entry(files, path)
         if entry is not None and entry.kind == "link":
             _raise_if_link_outside(files, path)
 
 
 def _raise_if_link_outside(files: Files, path: str) -> None:
-    """A link is followed by the jail, which says no where it leads out."""
+    """Let the jail follow the link, as a file or as a folder; it refuses if the link leads out."""
     try:
         files.read(path, 0)
     except Refusal as refusal:
@@ -142,16 +153,17 @@ def _raise_if_link_outside(files: Files, path: str) -> None:
 
 
 def _raise_if_objects_outside(files: Files, objects: str, depth: int) -> None:
-    """A repository may borrow the history of others, which must not be from outside."""
-    listed = f"{objects}/info/alternates"
-    if find_entry(files, listed) is None:
+    """Check the repositories that this one borrows objects from, and those that they borrow from."""
+    path = f"{objects}/info/alternates"
+    if find_entry(files, path) is None:
         return
-    found = files.read(listed, MOST_POINTER)
-    names = [name for name in found.data.decode("utf-8", "surrogateescape").split("\n") if name and name[0] != "#"]
-    if not found.whole or len(names) > MOST_ALTERNATES or depth == 0 or any(name[0] == '"' for name in names):
-        raise _build_refusal(f"`{to_one_line(listed)}` names more repositories than are followed.", "")
+    alternates = files.read(path, MAX_POINTER_BYTES)
+    lines = alternates.data.decode("utf-8", "surrogateescape").split("\n")
+    names = [line for line in lines if line and line[0] != "#"]
+    if not alternates.whole or len(names) > MAX_ALTERNATES or depth == 0 or any(name[0] == '"' for name in names):
+        raise _build_refusal(f"`{to_one_line(path)}` names more repositories than menugate follows.", "")
     for name in names:
-        _raise_if_objects_outside(files, _resolve_folder(files, objects, name, listed), depth - 1)
+        _raise_if_objects_outside(files, _resolve_folder(files, objects, name, path), depth - 1)
 
 
 def find_entry(files: Files, path: str) -> DirectoryEntry | None:
@@ -163,12 +175,11 @@ def find_entry(files: Files, path: str) -> DirectoryEntry | None:
         raise
 
 
-def _build_outside_refusal(told_by: str, target: str) -> Refusal:
+def _build_outside_refusal(pointer: str, target: str) -> Refusal:
     to = f" to `{to_one_line(target)}`" if target else ""
     return _build_refusal(
-        f"`{to_one_line(told_by)}` leads{to} outside the workspace, so a part of this repository lies there.",
-        "Only a repository that lies in the workspace as a whole is opened: have the person serve the folder that "
-        "holds all of it.",
+        f"`{to_one_line(pointer)}` leads{to} outside the workspace, so part of this repository lies there.",
+        "The whole repository must lie in the workspace: ask the user to serve the folder that holds all of it.",
     )
 
 
@@ -177,31 +188,15 @@ def _build_refusal(message: str, way_out: str) -> Refusal:
 
 
 def find_unfinished_operation(files: Files, repository: Repository) -> str | None:
-    """What was begun here and is not finished: a merge, a rebase, ..."""
+    """Return the operation that is under way in this worktree, such as `merge`."""
     for name, word in UNFINISHED.items():
         if find_entry(files, f"{repository.folder}/{name}"):
             return word
     return None
 
 
-UNFINISHED = {
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "MERGE_HEAD": "merge",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "BISECT_LOG": "bisect",
-}
-
-
-COMMITTING = """
-pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-index-change
-"""
-"""The hooks that a commit runs."""
-
-
-def find_ready_hooks(files: Files, folder: str) -> list[str]:
-    """Those of a commit that lie ready in this folder, which git would run by itself. `Refusal` where it is outside."""
+def find_commit_hooks(files: Files, folder: str) -> list[str]:
+    """Name the hooks in this folder that a commit would run; raise a `Refusal` if it lies outside the workspace."""
     try:
         entries = files.list_folder(folder)
     except Refusal as refusal:
@@ -209,14 +204,14 @@ def find_ready_hooks(files: Files, folder: str) -> list[str]:
             return []
         raise
     names = {posixpath.basename(entry.path): entry for entry in entries}
-    return [name for name in COMMITTING.split() if name in names and _is_ready_hook(files, names[name])]
+    return [name for name in COMMIT_HOOKS.split() if name in names and _is_executable(files, names[name])]
 
 
-def _is_ready_hook(files: Files, entry: DirectoryEntry) -> bool:
+def _is_executable(files: Files, entry: DirectoryEntry) -> bool:
     if entry.kind != "link":
         return entry.kind == "file" and bool(entry.mode & 0o111)
     try:
         return bool(files.read(entry.path, 0).mode & 0o111)
     except Refusal as refusal:
-        # What a link leads to outside is not looked at, and may well be one.
+        # A link out of the workspace: we cannot look, so we assume a hook.
         return refusal.problem.code is not Code.NOT_FOUND

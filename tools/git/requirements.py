@@ -1,4 +1,4 @@
-"""What does a commit need? Something staged, nothing in conflict, nobody else at work, and somebody who commits."""
+"""What does a commit need? Staged changes, no conflicts, no other git at work, and a name and address."""
 
 from collections.abc import Mapping
 
@@ -12,65 +12,64 @@ from tools.git.repository import find_entry, find_unfinished_operation
 
 STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=no")
 LOCKS = ("index.lock", "HEAD.lock")
-REF, MOST_HEAD = "ref: ", 4096
+REF, MAX_HEAD_BYTES = "ref: ", 4096
 NO_MESSAGE = Problem(Code.INVALID_ARGUMENTS, "The message is empty; nothing was committed.", "Say what changed.")
 
 
 async def find_commit_problem(git: GitProgram) -> Problem | None:
-    """Why there is nothing that could be committed."""
+    """Say why git could not commit now; None if it could."""
     if problem := await to_thread.run_sync(_find_lock_problem, git):
         return problem
-    found = porcelain.parse_status(await git.read(*STATUS))
-    conflicts = [one for one in found.entries if one.conflict]
+    status = porcelain.parse_status(await git.read(*STATUS))
+    conflicts = [entry for entry in status.entries if entry.conflict]
     if conflicts:
-        names = ", ".join(f"`{to_one_line(one.path)}`" for one in conflicts[:5])
+        names = escape.format_names([to_one_line(entry.path) for entry in conflicts])
         count = escape.format_count(len(conflicts), "file is", "files are")
         message = f"{count} in conflict ({names}); nothing was committed."
         return Problem(Code.WRONG_STATE, message, "Resolve the conflicts in the files, then stage them with git_add.")
     merging = await to_thread.run_sync(find_unfinished_operation, git.ctx.files, git.repository) == "merge"
-    if merging or any(one.staged for one in found.entries):
+    if merging or any(entry.staged for entry in status.entries):
         return None
-    changed = len(found.entries)
-    more = f" {escape.format_count(changed, 'changed file is', 'changed files are')} not staged." if changed else ""
+    unstaged = len(status.entries)
+    count = f" {escape.format_count(unstaged, 'changed file is', 'changed files are')} not staged." if unstaged else ""
     return Problem(
         Code.WRONG_STATE,
-        f"Nothing is staged, so the commit would be empty; nothing was committed.{more}",
+        f"Nothing is staged, so the commit would be empty; nothing was committed.{count}",
         'Stage files first with git_add, such as {"files": ["."]}.',
     )
 
 
 def _find_lock_problem(git: GitProgram) -> Problem | None:
-    """Git would find the same out by failing, after somebody was asked."""
-    files, here = git.ctx.files, git.repository
-    head = files.read(f"{here.folder}/HEAD", MOST_HEAD).data.decode("utf-8", "surrogateescape").strip()
-    places = [f"{here.folder}/{name}" for name in LOCKS]
-    places += [f"{here.common}/{head.removeprefix(REF)}.lock"] if head.startswith(REF) else []
-    for place in places:
-        if find_entry(files, place):
+    """Look for git's lock files. Git would refuse as well, but only after the user was asked."""
+    files, repository = git.ctx.files, git.repository
+    head = files.read(f"{repository.folder}/HEAD", MAX_HEAD_BYTES).data.decode("utf-8", "surrogateescape").strip()
+    paths = [f"{repository.folder}/{name}" for name in LOCKS]
+    paths += [f"{repository.common}/{head.removeprefix(REF)}.lock"] if head.startswith(REF) else []
+    for path in paths:
+        if find_entry(files, path):
             return Problem(
                 Code.WRONG_STATE,
-                f"`{to_one_line(place)}` is there: another git is at work in this repository, or was stopped in "
-                "the "
-                "middle of it; nothing was committed.",
-                "Call again when it has ended. If no git is running, have the user delete that file.",
+                f"`{to_one_line(path)}` exists: another git is running in this repository, or was killed; nothing was "
+                "committed.",
+                "Call again when it has finished. If no git is running, ask the user to delete that file.",
             )
     return None
 
 
 async def read_signer(git: GitProgram) -> Mapping[str, str] | Problem:
-    """Who commits: as the person's own git says in this repository."""
+    """Return author and committer as the user's own git has them for this repository."""
     signature = await git.ctx.person.find_signature(git.git_folder)
     if signature is None:
         return Problem(
             Code.WRONG_STATE,
-            "Git does not know who commits, by name and address; nothing was committed.",
-            "Have the person say so once: `git config --global user.name NAME` and `git config --global user.email "
-            "ADDRESS`.",
+            "Git has no name or email address for the commit; nothing was committed.",
+            "Ask the user to run `git config --global user.name NAME` and `git config --global user.email ADDRESS` "
+            "once.",
         )
-    (author, address), (committer, reply) = signature
+    (author, author_email), (committer, committer_email) = signature
     return {
         "GIT_AUTHOR_NAME": author,
-        "GIT_AUTHOR_EMAIL": address,
+        "GIT_AUTHOR_EMAIL": author_email,
         "GIT_COMMITTER_NAME": committer,
-        "GIT_COMMITTER_EMAIL": reply,
+        "GIT_COMMITTER_EMAIL": committer_email,
     }

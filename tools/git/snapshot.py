@@ -1,4 +1,4 @@
-"""Is what is committed what was shown? It comes from an index of the call's own, into which nobody else stages."""
+"""Is what gets committed what the user approved? We commit from a copy of the index, which nobody else can change."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -17,112 +17,119 @@ from tools.git.program import GitProgram
 from tools.git.repository import find_unfinished_operation
 from tools.git.revisions import read_head
 
-MOST_SHOWN = 2_000
-FIRST = "nothing: the first commit"
-ALL = "--ignore-submodules=dirty"
-"""A repository's configuration can leave a submodule out of a comparison, and it is committed all the same."""
+MAX_SHOWN_FILES = 2_000
+NO_PARENT = "nothing: the first commit"
+WITH_SUBMODULES = "--ignore-submodules=dirty"
+"""A repository's configuration can hide a submodule from comparisons, although a commit includes it."""
 STAGED = ("diff", "--cached", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat", "-z")
 WHOLE = ("diff", "--cached", "--raw", "--no-ext-diff", "--no-renames", "-z", "--no-abbrev")
 
 
-async def build_commit_facts(git: GitProgram, who: Mapping[str, str]) -> Mapping[str, str]:
-    """What a commit from this index would be, where, and by whom; `who` also says which hooks have a part in it."""
-    listed = await git.read_result(*STAGED, "--no-abbrev", ALL)
-    changes = porcelain.parse_changes(listed.out)
-    if listed.cut or len(changes) > MOST_SHOWN:
-        message = f"More than {MOST_SHOWN:,} files are staged, which nobody can look at at once. Nothing ran."
-        raise Refusal(Problem(Code.TOO_LARGE, message, "Have the user commit them, or stage fewer."))
-    # Compared with nothing at all, the index is listed whole. What is only meant to be added later is not in it.
-    nothing = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
-    index = await git.read_result(*WHOLE, ALL, nothing)
-    more_of = await read_change_details(git, changes)
-    lines = [format_change(change, more_of.get(change.path, "")) for change in changes]
-    said = [format_summary(changes), *lines] if changes else ["nothing"]
-    # The raw lines name every blob, and with the commit below them that is the whole tree.
-    digest = sha256(listed.out + b"\0" + index.out).hexdigest()
+async def build_commit_facts(git: GitProgram, signer_and_hooks: Mapping[str, str]) -> Mapping[str, str]:
+    """Build what an approval says about a commit from this index: its content, where it goes, and who makes it."""
+    staged = await git.read_result(*STAGED, "--no-abbrev", WITH_SUBMODULES)
+    changes = porcelain.parse_changes(staged.out)
+    if staged.cut or len(changes) > MAX_SHOWN_FILES:
+        message = f"More than {MAX_SHOWN_FILES:,} files are staged, too many for the user to review. Nothing ran."
+        raise Refusal(Problem(Code.TOO_LARGE, message, "Stage fewer, or ask the user to commit them."))
+    # A comparison with the empty tree lists the whole index, without files that `add --intent-to-add` only announced.
+    empty_tree = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
+    index = await git.read_result(*WHOLE, WITH_SUBMODULES, empty_tree)
+    lines = ["nothing"]
+    if changes:
+        details = await read_change_details(git, changes)
+        lines = [format_summary(changes), *(format_change(change, details.get(change.path, "")) for change in changes)]
+    # The raw lines name every blob, so together with the parent commit the digest covers the whole tree.
+    digest = sha256(staged.out + b"\0" + index.out).hexdigest()
     return {
         **await read_branch_facts(git),
-        **_describe_people(who),
-        "staged": "\n".join(said),
+        **_describe_people(signer_and_hooks),
+        "staged": "\n".join(lines),
         "SHA-256 of what is staged": digest,
     }
 
 
-def _describe_people(who: Mapping[str, str]) -> Mapping[str, str]:
-    hooks = {name: value for name, value in who.items() if not name.startswith("GIT_")}
+def _describe_people(facts: Mapping[str, str]) -> Mapping[str, str]:
+    hooks = {name: value for name, value in facts.items() if not name.startswith("GIT_")}
     author, committer = (
-        to_one_line(f"{who[f'GIT_{whose}_NAME']} <{who[f'GIT_{whose}_EMAIL']}>") for whose in ("AUTHOR", "COMMITTER")
+        to_one_line(f"{facts[f'GIT_{role}_NAME']} <{facts[f'GIT_{role}_EMAIL']}>") for role in ("AUTHOR", "COMMITTER")
     )
     return {"as": author} | ({"committed by": committer} if committer != author else {}) | hooks
 
 
 async def read_branch_facts(git: GitProgram) -> Mapping[str, str]:
-    named = await git.test("symbolic-ref", "--quiet", "--short", "HEAD")
-    on = to_one_line(named.out.rstrip(b"\n")) if named.code == 0 else "none (detached HEAD)"
-    begun = await to_thread.run_sync(find_unfinished_operation, git.ctx.files, git.repository)
-    merged = await git.test("rev-parse", "--verify", "--quiet", "MERGE_HEAD") if begun == "merge" else None
-    unfinished = {f"unfinished {begun}": merged.out.decode().strip() if merged else "yes"} if begun else {}
-    return {"branch": on, "on top of": await read_head(git) or FIRST, **unfinished}
+    ref = await git.test("symbolic-ref", "--quiet", "--short", "HEAD")
+    branch = to_one_line(ref.out.rstrip(b"\n")) if ref.code == 0 else "none (detached HEAD)"
+    operation = await to_thread.run_sync(find_unfinished_operation, git.ctx.files, git.repository)
+    merged = await git.test("rev-parse", "--verify", "--quiet", "MERGE_HEAD") if operation == "merge" else None
+    unfinished = {f"unfinished {operation}": merged.out.decode().strip() if merged else "yes"} if operation else {}
+    return {"branch": branch, "on top of": await read_head(git) or NO_PARENT, **unfinished}
 
 
 @asynccontextmanager
 async def open_index_copy(
-    git: GitProgram, shown: Arguments, who: Mapping[str, str]
+    git: GitProgram, approved: Arguments, signer_and_hooks: Mapping[str, str]
 ) -> AsyncGenerator[GitProgram, None]:
-    """The same git with a copy of the index that is as it was shown, for one commit; `Refusal` where it is not, or
-    where the commit went elsewhere."""
+    """Yield a git with a copy of the index, to make one commit with.
+
+    Raises a `Refusal` if the copy is not what the user approved, or if the commit landed on another branch.
+    """
     with git.ctx.files.make_scratch_folder(git.repository.folder) as folder:
-        apart = replace(git, index=f"{folder}/index")
+        git_on_copy = replace(git, index_path=f"{folder}/index")
         tree = (await git.change("write-tree")).out.decode().strip()
-        # Over the index there is, so that what git knows of the files on disk is not found out anew.
-        place = f"{git.ctx.files.root.rstrip('/')}/{apart.index}"
-        await git.change("read-tree", "-m", "-i", f"--index-output={place}", tree)
-        ref, before = await _read_head_ref(git), await read_head(git)
-        if dict(await build_commit_facts(apart, who)) != dict(shown) or (before or FIRST) != shown["on top of"]:
+        # Merged with the present index (`-m`), so that the copy keeps what git knows of the files on disk.
+        path = f"{git.ctx.files.root.rstrip('/')}/{git_on_copy.index_path}"
+        await git.change("read-tree", "-m", "-i", f"--index-output={path}", tree)
+        ref, parent = await _read_head_ref(git), await read_head(git)
+        facts = await build_commit_facts(git_on_copy, signer_and_hooks)
+        if dict(facts) != dict(approved) or (parent or NO_PARENT) != approved["on top of"]:
             raise _build_changed_refusal()
-        yield apart
-        await _undo_misplaced_commit(git, ref, before, tree)
+        yield git_on_copy
+        await _undo_misplaced_commit(git, ref, parent, tree)
         if git.run_hooks:
             await _take_over_hook_changes(git, tree)
 
 
 async def _read_head_ref(git: GitProgram) -> str:
-    named = await git.test("symbolic-ref", "--quiet", "HEAD")
-    return named.out.decode("utf-8", "surrogateescape").rstrip("\n") if named.code == 0 else "HEAD"
+    ref = await git.test("symbolic-ref", "--quiet", "HEAD")
+    return ref.out.decode("utf-8", "surrogateescape").rstrip("\n") if ref.code == 0 else "HEAD"
 
 
-async def _undo_misplaced_commit(git: GitProgram, ref: str, before: str | None, tree: str) -> None:
-    """Another branch may have been checked out after the last look, and got the commit: there it is taken back."""
-    if await _find_commit_parent(git, ref, tree) == (before or ""):
+async def _undo_misplaced_commit(git: GitProgram, ref: str, parent: str | None, tree: str) -> None:
+    """If another branch was checked out after our last look and got the commit, undo it there."""
+    if await _find_commit_parent(git, ref, tree) == (parent or ""):
         return
-    there = await read_head(git)
-    onto = await _find_commit_parent(git, "HEAD", tree)
-    if there and onto is not None:
-        words = ("update-ref", "-m", "menugate: commit taken back")
-        await git.change(*words, *(("HEAD", onto, there) if onto else ("-d", "HEAD", there)))
+    head = await read_head(git)
+    old_head = await _find_commit_parent(git, "HEAD", tree)
+    if head and old_head is not None:
+        command = ("update-ref", "-m", "menugate: commit taken back")
+        await git.change(*command, *(("HEAD", old_head, head) if old_head else ("-d", "HEAD", head)))
     raise _build_changed_refusal()
 
 
 async def _find_commit_parent(git: GitProgram, ref: str, tree: str) -> str | None:
-    """The commit below the newest one, where that one is what was to be committed. What a hook adds, the person let
-    it add."""
-    ran = await git.test("log", "-1", "--format=%T %P", ref, "--", no=128)
-    held, _, below = ran.out.decode().strip().partition(" ")
-    return below.split(" ")[0] if held == tree or (held and git.run_hooks) else None
+    """Return the parent of the commit at `ref`, empty if it has none; None if that commit is not ours.
+
+    With hooks on, any tree may be ours: the user allowed the hooks to add to it.
+    """
+    result = await git.test("log", "-1", "--format=%T %P", ref, "--", no_code=128)
+    committed_tree, _, parents = result.out.decode().strip().partition(" ")
+    return parents.split(" ")[0] if committed_tree == tree or (committed_tree and git.run_hooks) else None
 
 
 async def _take_over_hook_changes(git: GitProgram, tree: str) -> None:
-    """What a hook staged went into the commit, and is no more than that in the repository's own index either."""
+    """Reset the files that a hook added to the commit in the repository's index, which still has them as before.
+
+    Files that were staged since keep what was staged.
+    """
     names = ("--no-renames", "--name-only", "-z")
-    added = (await git.read("diff", "--no-ext-diff", *names, tree, "HEAD")).split(b"\0")[:-1]
-    since = (await git.read("diff", "--cached", "--no-ext-diff", *names, tree)).split(b"\0")
-    paths = [path.decode("utf-8", "surrogateescape") for path in added if path not in since]
+    changed_by_hooks = (await git.read("diff", "--no-ext-diff", *names, tree, "HEAD")).split(b"\0")[:-1]
+    staged_since = (await git.read("diff", "--cached", "--no-ext-diff", *names, tree)).split(b"\0")
+    paths = [path.decode("utf-8", "surrogateescape") for path in changed_by_hooks if path not in staged_since]
     if paths:
         await git.change("reset", "--quiet", "--", *paths)
 
 
 def _build_changed_refusal() -> Refusal:
     message = "What would be committed changed after the user was asked; nothing was committed."
-    return Refusal(
-        Problem(Code.STALE, message, "Look with git_status, then make the call again: the user is asked anew.")
-    )
+    return Refusal(Problem(Code.STALE, message, "Check git_status, then call again; the user will be asked again."))

@@ -1,4 +1,4 @@
-"""Does the server know the files as they are now? What it has open is kept the same, and it hears what changed."""
+"""Does the server know the files as they are now? We keep its open documents current, and tell it what changed."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +14,9 @@ from tools.lsp.locations import uri_from_path
 from tools.lsp.servers import Language, get_language_id
 from tools.lsp.text import DocumentText
 
-MOST_OPEN = 8
-MOST_WATCHED = 20_000
-SECONDS = 5.0
+MAX_OPEN_DOCUMENTS = 8
+MAX_SURVEYED_FILES = 20_000
+SURVEY_SECONDS = 5.0
 CREATED, CHANGED, DELETED = 1, 2, 3
 
 
@@ -24,113 +24,110 @@ CREATED, CHANGED, DELETED = 1, 2, 3
 class OpenDocument:
     digest: str
     version: int
-    moment: int
-    """What the server had said by then, counted: whatever it says of the file later is about this version."""
+    sent_at: int
+    """The connection's `notification_count` when we sent this version. Later diagnostics may be about it."""
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentSight:
-    """The language's files at one moment: every name, and the newest time among them."""
+class FileSurvey:
+    """The files of a language at one moment."""
 
-    names: frozenset[str] = frozenset()
-    newest: int = 0
+    paths: frozenset[str] = frozenset()
+    newest_ns: int = 0
     complete: bool = False
 
 
-def survey_files(files: Files, language: Language, since: int = 0) -> tuple[DocumentSight, list[str]]:
-    """What is there, and which of it is newer than that time."""
-    found = files.glob(Search(language.glob, limit=MOST_WATCHED, timeout=SECONDS))
-    newest, newer = since, list[str]()
-    for path in found.lines:
+def survey_files(files: Files, language: Language, since: int = 0) -> tuple[FileSurvey, list[str]]:
+    """List the files, and those changed after `since` (in nanoseconds), unless it is 0."""
+    listing = files.glob(Search(language.glob, limit=MAX_SURVEYED_FILES, timeout=SURVEY_SECONDS))
+    newest, changed = since, list[str]()
+    for path in listing.lines:
         try:
             time = files.get_info(path).mtime_ns
         except Refusal:
             continue
         newest = max(newest, time)
-        # The newest come first, so this ends at the first file that is as old as what was seen before.
+        # The newest come first, so we can stop at the first file that has not changed.
         if not since or time <= since:
             break
-        newer.append(path)
-    complete = found.complete and found.total <= MOST_WATCHED
-    return DocumentSight(frozenset(found.lines), newest, complete), newer
+        changed.append(path)
+    complete = listing.complete and listing.total <= MAX_SURVEYED_FILES
+    return FileSurvey(frozenset(listing.lines), newest, complete), changed
 
 
 @dataclass
 class OpenDocuments:
     root: str
     language: Language
-    conversation: LspConnection
-    seen: DocumentSight
-    opened: dict[str, OpenDocument] = field(default_factory=dict[str, OpenDocument])
-    """By path, the one used last at the end."""
+    connection: LspConnection
+    survey: FileSurvey
+    by_path: dict[str, OpenDocument] = field(default_factory=dict[str, OpenDocument])
+    """The one used last comes last."""
 
-    async def announce_changes(self, files: Files) -> bool:
-        """Tell the server what changed since. Did anything?"""
-        before = self.seen
-        self.seen, newer = await to_thread.run_sync(survey_files, files, self.language, before.newest)
-        changes = dict.fromkeys(newer, CHANGED)
-        if before.complete and self.seen.complete:
-            changes |= dict.fromkeys(self.seen.names - before.names, CREATED)
-            changes |= dict.fromkeys(before.names - self.seen.names, DELETED)
+    async def announce_changes(self, files: Files) -> None:
+        """Tell the server which files changed since the last call."""
+        before = self.survey
+        self.survey, changed = await to_thread.run_sync(survey_files, files, self.language, before.newest_ns)
+        changes = dict.fromkeys(changed, CHANGED)
+        if before.complete and self.survey.complete:
+            changes |= dict.fromkeys(self.survey.paths - before.paths, CREATED)
+            changes |= dict.fromkeys(before.paths - self.survey.paths, DELETED)
         if changes:
-            told = [{"uri": uri_from_path(self.root, path), "type": how} for path, how in sorted(changes.items())]
-            await self.conversation.notify("workspace/didChangeWatchedFiles", {"changes": told})
-        return bool(changes)
+            events = [{"uri": uri_from_path(self.root, path), "type": kind} for path, kind in sorted(changes.items())]
+            await self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
 
     async def open(self, files: Files, path: str) -> DocumentText:
-        """The file as it is now, with the server knowing it so; and the others it has open, too."""
-        for other in [one for one in self.opened if one != path]:
+        """Open the file as it is now, and bring the other open documents up to date."""
+        for other_path in [open_path for open_path in self.by_path if open_path != path]:
             try:
-                await self._update_document(other, *await to_thread.run_sync(read_document, files, other))
+                await self._update_document(other_path, *await to_thread.run_sync(_read_document, files, other_path))
             except Refusal:
-                await self._close_document(other)
-        text, digest = await to_thread.run_sync(read_document, files, path)
+                await self._close_document(other_path)
+        text, digest = await to_thread.run_sync(_read_document, files, path)
         await self._update_document(path, text, digest)
-        self.opened[path] = self.opened.pop(path)
-        if len(self.opened) > MOST_OPEN:
-            await self._close_document(next(iter(self.opened)))
+        self.by_path[path] = self.by_path.pop(path)
+        if len(self.by_path) > MAX_OPEN_DOCUMENTS:
+            await self._close_document(next(iter(self.by_path)))
         return DocumentText(text)
 
     async def _update_document(self, path: str, text: str, digest: str) -> None:
-        known = self.opened.get(path)
-        if known is not None and known.digest == digest:
+        old = self.by_path.get(path)
+        if old is not None and old.digest == digest:
             return
-        fresh = OpenDocument(digest, known.version + 1 if known else 1, self.conversation.said)
-        document: dict[str, Any] = {"uri": uri_from_path(self.root, path), "version": fresh.version}
-        if known is None:
+        new = OpenDocument(digest, old.version + 1 if old else 1, self.connection.notification_count)
+        document: dict[str, Any] = {"uri": uri_from_path(self.root, path), "version": new.version}
+        if old is None:
             document |= {"languageId": get_language_id(self.language, path), "text": text}
-            await self.conversation.notify("textDocument/didOpen", {"textDocument": document})
+            await self.connection.notify("textDocument/didOpen", {"textDocument": document})
         else:
             changes = [{"text": text}]
-            await self.conversation.notify(
+            await self.connection.notify(
                 "textDocument/didChange", {"textDocument": document, "contentChanges": changes}
             )
-        self.opened[path] = fresh
+        self.by_path[path] = new
 
     async def _close_document(self, path: str) -> None:
-        del self.opened[path]
-        await self.conversation.notify(
-            "textDocument/didClose", {"textDocument": {"uri": uri_from_path(self.root, path)}}
-        )
+        del self.by_path[path]
+        await self.connection.notify("textDocument/didClose", {"textDocument": {"uri": uri_from_path(self.root, path)}})
 
 
-def read_document(files: Files, path: str) -> tuple[str, str]:
-    """The text of a whole file with its digest; or the refusal that says why there is none."""
+def _read_document(files: Files, path: str) -> tuple[str, str]:
+    """Read the text of a whole file and its digest; raise a `Refusal` if it is too large or not text."""
     snapshot = files.read(path, MOST_BYTES)
     if not snapshot.whole:
         raise Refusal(
             Problem(
                 Code.TOO_LARGE,
-                f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; a language server is given files of up to "
+                f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; the limit for a language server is "
                 f"{MOST_BYTES:,}.",
-                "Look into it with `grep`.",
+                "Search it with `grep`.",
             )
         )
-    what = describe_non_text(snapshot.data)
+    problem = describe_non_text(snapshot.data)
     try:
         text = snapshot.data.decode("utf-8")
     except UnicodeDecodeError:
-        what, text = what or "not UTF-8", ""
-    if what:
-        raise Refusal(Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {what}.", "Look into it with `grep`."))
+        problem, text = problem or "not UTF-8", ""
+    if problem:
+        raise Refusal(Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {problem}.", "Search it with `grep`."))
     return text.removeprefix(BOM), snapshot.stamp.digest

@@ -1,4 +1,4 @@
-"""Which file of the workspace does an address mean, and how is a place in it shown?"""
+"""Which file of the workspace does a URI mean, and how is a place in it shown?"""
 
 import os
 import posixpath
@@ -13,15 +13,13 @@ from tools.files.lines import BOM, MOST_BYTES, describe_non_text
 from tools.lsp.protocol import LspRange
 from tools.lsp.text import DocumentText, format_shown_line
 
-MOST_NAMED = 3
-
 
 def uri_from_path(root: str, path: str) -> str:
     return "file://" + quote(os.fsencode(posixpath.join(root, path).rstrip("/")))
 
 
 def workspace_path_from_uri(root: str, uri: str) -> str | None:
-    """The path below the workspace; None for what lies outside, or is no file at all."""
+    """Return the path relative to the workspace; None if the URI lies outside, or is not of a file."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -33,25 +31,25 @@ def workspace_path_from_uri(root: str, uri: str) -> str | None:
     return path[len(start) :] if path.startswith(start) and "\0" not in path else None
 
 
-def file_name_from_uri(uri: str) -> str:
-    """The last word of an address outside: enough to know that it is the standard library's `os.pyi`."""
+def _file_name_from_uri(uri: str) -> str:
+    """Return the file's name alone, for a file outside: enough to recognise the standard library's `os.pyi`."""
     return make_visible(unquote(uri.rpartition("/")[2], errors="replace"))[:80]
 
 
 @dataclass
-class Shelf:
+class TextCache:
     """The texts that one answer shows lines of, each read once, through the guards."""
 
     files: Files
-    asked: str
-    """The file the question was about, which was read with the person's leave where it needed one."""
+    queried_path: str
+    """The file that the call is about; if it is secret, the user approved it."""
     encoding: str
     texts: dict[str, DocumentText | None] = field(default_factory=dict[str, DocumentText | None])
 
     def get_text(self, path: str) -> DocumentText | None:
-        """None where it is not to be shown: no text, a secret, or a link to where nobody may look."""
+        """Return the text; None if we must not show it: not text, a secret, or behind a link out of the workspace."""
         if path not in self.texts:
-            self.texts[path] = None if is_secret(path) and path != self.asked else self._read_document(path)
+            self.texts[path] = None if is_secret(path) and path != self.queried_path else self._read_document(path)
         return self.texts[path]
 
     def _read_document(self, path: str) -> DocumentText | None:
@@ -65,43 +63,39 @@ class Shelf:
 
     def find_offsets(self, place: LspRange, path: str) -> tuple[int, int] | None:
         text = self.get_text(path)
-        if text is None:
+        start = None if text is None else text.offset_from_position(place.start, self.encoding)
+        if text is None or start is None:
             return None
-        start, end = (
-            text.offset_from_position(place.start, self.encoding),
-            text.offset_from_position(place.end, self.encoding),
-        )
-        return None if start is None else (start, max(start, end if end is not None else start))
+        end = text.offset_from_position(place.end, self.encoding)
+        return start, max(start, end if end is not None else start)
 
-    def format_line(self, place: LspRange, path: str, instead: str | None = None) -> str | None:
-        """`path:line:col<TAB>line text`, or with something else behind it; None where it is not to be shown."""
-        text, at = self.get_text(path), self.find_offsets(place, path)
-        if text is None or at is None:
+    def format_line(self, place: LspRange, path: str, note: str | None = None) -> str | None:
+        """Format a place as `path:line:col`, tab, and its line or the note; None if it must not be shown."""
+        text, offsets = self.get_text(path), self.find_offsets(place, path)
+        if text is None or offsets is None:
             return None
-        number, column = text.to_line_column(at[0])
-        line = format_shown_line(text.get_line(number) if instead is None else instead)
+        number, column = text.to_line_column(offsets[0])
+        line = format_shown_line(text.get_line(number) if note is None else note)
         return f"{make_visible(path)}:{number}:{column}\t{line}"
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
-    """Places of the workspace by file, and the names of files outside of it."""
-
-    within: tuple[tuple[str, int], ...]
-    """Path, and which of the places given it was."""
+class SortedPlaces:
+    inside: tuple[tuple[str, int], ...]
+    """Path and index of each place in the workspace."""
     outside: tuple[str, ...]
+    """File names."""
 
 
-def sort_by_file(root: str, asked: str, places: Sequence[tuple[LspRange, str]]) -> Sorted:
-    """The file asked about first, then the others by their path; in each from top to bottom. Every place is there
-    once, or once for each thing that is said of it."""
-    found: dict[tuple[str, tuple[int, int], str], int] = {}
+def sort_by_file(root: str, queried_path: str, places: Sequence[tuple[LspRange, str]]) -> SortedPlaces:
+    """Sort places by file and line, the file that the call is about first; drop repeats of a place with its note."""
+    indexes: dict[tuple[str, tuple[int, int], str], int] = {}
     outside: list[str] = []
-    for index, (place, says) in enumerate(places):
+    for index, (place, note) in enumerate(places):
         path = workspace_path_from_uri(root, place.uri)
         if path is None:
-            outside.append(file_name_from_uri(place.uri))
+            outside.append(_file_name_from_uri(place.uri))
         else:
-            found.setdefault((path, place.order, says), index)
-    order = sorted(found, key=lambda key: (key[0] != asked, key))
-    return Sorted(tuple((key[0], found[key]) for key in order), tuple(outside))
+            indexes.setdefault((path, place.order, note), index)
+    order = sorted(indexes, key=lambda key: (key[0] != queried_path, key))
+    return SortedPlaces(tuple((key[0], indexes[key]) for key in order), tuple(outside))

@@ -1,4 +1,4 @@
-"""Is there a server for this, and is it ready? Started when first asked, kept while it is used, gone when it is not."""
+"""Is the server running and ready? It starts with the first question and stops once unused."""
 
 import asyncio
 import re
@@ -12,17 +12,17 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.processes import ChildProcess, Command
-from tools.lsp.connection import OVER, LspConnection, RequestDeclined, ServerGone, ServerSilent
+from tools.lsp.connection import CONNECTION_ENDED, LspConnection, RequestDeclined, ServerGone, ServerSilent
 from tools.lsp.documents import OpenDocuments, survey_files
 from tools.lsp.locations import uri_from_path
 from tools.lsp.protocol import to_fields, to_number, to_text
 from tools.lsp.servers import Language, LanguageServer
 from tools.lsp.text import ENCODINGS
 
-MOST_TASKS = 1000
-COMPUTING = 4 * 3600.0
-"""Seconds of a processor that one server may use up in its life."""
-POLITELY = 2.0
+MAX_TASKS = 1000
+MAX_CPU_SECONDS = 4 * 3600.0
+"""In a server's whole life."""
+SHUTDOWN_SECONDS = 2.0
 CAPABILITIES: Mapping[str, Any] = {
     "window": {"workDoneProgress": True, "showDocument": {"support": False}},
     "workspace": {
@@ -47,8 +47,8 @@ CAPABILITIES: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long, in seconds, each thing may take."""
+class Timeouts:
+    """In seconds."""
 
     start: float = 30.0
     answer: float = 25.0
@@ -59,114 +59,115 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class FileDiagnostics:
-    """What it last announced about one file."""
+    """What a server last announced about one file."""
 
-    moment: int
+    received_at: int
+    """The connection's `notification_count`."""
     version: int | None
     params: Any
 
 
 @dataclass
 class RunningServer:
-    """One server that runs."""
-
     child: ChildProcess
-    patience: Patience
-    ready: str = ""
-    """What its log says once it has seen which files there are."""
-    conversation: LspConnection = field(init=False)
-    mirror: OpenDocuments = field(init=False)
+    timeouts: Timeouts
+    ready_pattern: str = ""
+    """See `LanguageServer`."""
+    connection: LspConnection = field(init=False)
+    documents: OpenDocuments = field(init=False)
     encoding: str = "utf-16"
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tasks: set[str] = field(default_factory=set[str])
-    """What it says it is at work on."""
-    published: dict[str, FileDiagnostics] = field(default_factory=dict[str, FileDiagnostics])
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    """What the server says it is working on."""
+    diagnostics: dict[str, FileDiagnostics] = field(default_factory=dict[str, FileDiagnostics])
+    """By URI."""
+    notified: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def is_over(self) -> bool:
-        return self.conversation.end is not None or self.child.code is not None
+    def has_ended(self) -> bool:
+        return self.connection.end is not None or self.child.code is not None
 
     @property
     def is_busy(self) -> bool:
         return bool(self.tasks)
 
     def has_capability(self, capability: str) -> bool:
-        """Options stand for a yes, even where there are none in them."""
+        """True if the server has the capability; its value is true or an object, even an empty one."""
         return self.capabilities.get(capability) not in (None, False)
 
     def handle_notification(self, method: str, params: Any) -> None:
-        told = to_fields(params)
+        fields = to_fields(params)
         if method == "$/progress":
-            token, what = str(told.get("token")), to_fields(told.get("value")).get("kind")
-            if what == "end":
+            token, kind = str(fields.get("token")), to_fields(fields.get("value")).get("kind")
+            if kind == "end":
                 self.tasks.discard(token)
-            elif what == "begin" and len(self.tasks) < MOST_TASKS:
+            elif kind == "begin" and len(self.tasks) < MAX_TASKS:
                 self.tasks.add(token)
         elif method == "experimental/serverStatus":
-            (self.tasks.discard if told.get("quiescent", True) else self.tasks.add)(method)
+            (self.tasks.discard if fields.get("quiescent", True) else self.tasks.add)(method)
         elif method == "textDocument/publishDiagnostics":
-            uri, version = to_text(told.get("uri")), told.get("version")
-            if uri in {uri_from_path(self.mirror.root, path) for path in self.mirror.opened}:
-                self.published[uri] = FileDiagnostics(
-                    self.conversation.said, to_number(version) if version else None, told
+            uri, version = to_text(fields.get("uri")), fields.get("version")
+            if uri in {uri_from_path(self.documents.root, path) for path in self.documents.by_path}:
+                self.diagnostics[uri] = FileDiagnostics(
+                    self.connection.notification_count, to_number(version) if version else None, fields
                 )
-        elif method == "window/logMessage" and self.ready and re.search(self.ready, to_text(told.get("message"))):
-            self.tasks.discard(self.ready)
-        elif method != OVER:
+        elif method == "window/logMessage" and self.ready_pattern:
+            if not re.search(self.ready_pattern, to_text(fields.get("message"))):
+                return
+            self.tasks.discard(self.ready_pattern)
+        elif method != CONNECTION_ENDED:
             return
-        self.moved.set()
+        self.notified.set()
 
-    async def wait_until(self, true: Callable[[], bool], seconds: float) -> bool:
+    async def wait_until(self, condition: Callable[[], bool], seconds: float) -> bool:
         with anyio.move_on_after(seconds):
-            while not true():
-                if self.conversation.end is not None:
-                    raise ServerGone(self.conversation.end)
-                self.moved.clear()
-                await self.moved.wait()
-        return true()
+            while not condition():
+                if self.connection.end is not None:
+                    raise ServerGone(self.connection.end)
+                self.notified.clear()
+                await self.notified.wait()
+        return condition()
 
     async def request(self, method: str, params: Any) -> Any:
-        return await self.conversation.request(method, params, self.patience.answer)
+        return await self.connection.request(method, params, self.timeouts.answer)
 
     async def shut_down(self) -> None:
-        """First politely, as the protocol has it."""
+        """Ask the server to exit, as the protocol wants it, then make sure."""
         with anyio.CancelScope(shield=True), suppress(ServerGone, ServerSilent, RequestDeclined):
-            await self.conversation.request("shutdown", None, POLITELY)
-            await self.conversation.notify("exit", None, POLITELY)
+            await self.connection.request("shutdown", None, SHUTDOWN_SECONDS)
+            await self.connection.notify("exit", None, SHUTDOWN_SECONDS)
         await self.stop()
 
     async def stop(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.child.kill()
-            await self.conversation.close()
+            await self.connection.close()
 
 
 class ServerPool:
-    """One server of one session: at most one runs at a time, and a call that finds it dead starts it anew."""
+    """The place for one server of one session: at most one runs, and a call that finds it dead restarts it."""
 
-    def __init__(self, server: LanguageServer, language: Language, patience: Patience) -> None:
-        self.server, self.language, self.patience = server, language, patience
+    def __init__(self, server: LanguageServer, language: Language, timeouts: Timeouts) -> None:
+        self.server, self.language, self.timeouts = server, language, timeouts
         self.lock = asyncio.Lock()
-        """Who holds it alone speaks with the server: what is open must not change under a question."""
+        """Hold it for a whole question, so that no other call changes the open documents meanwhile."""
         self.closed = False
         self._running: RunningServer | None = None
 
     @property
-    def is_greeted(self) -> bool:
-        """Did it get as far as to say what it can do?"""
+    def is_initialized(self) -> bool:
         return self._running is not None and bool(self._running.capabilities)
 
     async def ensure_running(self, ctx: Context, program: str) -> RunningServer:
-        """Call it with the lock held."""
-        if self._running is not None and self._running.is_over:
+        """Return the server, started if necessary. The caller holds the lock."""
+        if self._running is not None and self._running.has_ended:
             await self.drop()
         if self._running is None:
             self._running = await self._start(ctx, program)
         return self._running
 
     async def close(self) -> None:
-        """For good: nobody needs it any more."""
+        """Shut the server down for good."""
         async with self.lock:
             self.closed = True
             running, self._running = self._running, None
@@ -174,7 +175,7 @@ class ServerPool:
                 await running.shut_down()
 
     async def drop(self) -> str:
-        """It is of no use any more, so it gets no farewell; what it said last."""
+        """Kill the server, and return the end of its stderr."""
         running, self._running = self._running, None
         if running is None:
             return ""
@@ -183,27 +184,27 @@ class ServerPool:
 
     async def _start(self, ctx: Context, program: str) -> RunningServer:
         root = ctx.files.root
-        # What is seen before it starts is what it reads by itself; what changes from here on it is told.
-        seen, _ = await to_thread.run_sync(survey_files, ctx.files, self.language)
+        # Survey before the start: the server reads the files as they are then, and we announce every later change.
+        survey, _ = await to_thread.run_sync(survey_files, ctx.files, self.language)
         argv = (program, *self.server.argv[1:])
-        command = Command(argv, env=self.server.env, seconds=COMPUTING, read_only=True, apart=True)
+        command = Command(argv, env=self.server.env, seconds=MAX_CPU_SECONDS, read_only=True, apart=True)
         child = await ctx.processes.start(command)
-        running = self._running = RunningServer(child, self.patience, self.server.ready)
-        running.tasks.update({self.server.ready} - {""})
+        running = self._running = RunningServer(child, self.timeouts, self.server.ready_pattern)
+        running.tasks.update({self.server.ready_pattern} - {""})
         folder = {"uri": uri_from_path(root, ""), "name": root.rpartition("/")[2] or "workspace"}
-        running.conversation = LspConnection(child, folder, self.server.settings, running.handle_notification)
-        running.mirror = OpenDocuments(root, self.language, running.conversation, seen)
+        running.connection = LspConnection(child, folder, self.server.settings, running.handle_notification)
+        running.documents = OpenDocuments(root, self.language, running.connection, survey)
         try:
-            await self._greet(running, root, folder)
+            await self._initialize(running, root, folder)
         except (ServerGone, ServerSilent, RequestDeclined):
-            raise
+            raise  # the caller drops the server, and reports the end of its stderr
         except BaseException:
             await self.drop()
             raise
         return running
 
-    async def _greet(self, running: RunningServer, root: str, folder: Mapping[str, str]) -> None:
-        greeting = {
+    async def _initialize(self, running: RunningServer, root: str, folder: Mapping[str, str]) -> None:
+        params = {
             "processId": None,
             "clientInfo": {"name": "menugate"},
             "rootUri": folder["uri"],
@@ -212,8 +213,8 @@ class ServerPool:
             "capabilities": {**CAPABILITIES, "general": {"positionEncodings": list(self.server.encodings)}},
             "initializationOptions": dict(self.server.options),
         }
-        answer = await running.conversation.request("initialize", greeting, self.patience.start)
+        answer = await running.connection.request("initialize", params, self.timeouts.start)
         running.capabilities = to_fields(to_fields(answer).get("capabilities"))
-        chosen = to_text(running.capabilities.get("positionEncoding"))
-        running.encoding = chosen if chosen in ENCODINGS else "utf-16"
-        await running.conversation.notify("initialized", {})
+        encoding = to_text(running.capabilities.get("positionEncoding"))
+        running.encoding = encoding if encoding in ENCODINGS else "utf-16"
+        await running.connection.notify("initialized", {})

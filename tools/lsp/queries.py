@@ -1,6 +1,6 @@
-"""What is the server asked, and what did it answer? One function per command, from a subject to what was found."""
+"""What is the server asked, and what did it answer? One function per command."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -8,100 +8,103 @@ from mcp_server.model.results import Code, Problem, Refusal
 from tools.lsp import protocol
 from tools.lsp.connection import ServerSilent
 from tools.lsp.locations import workspace_path_from_uri
+from tools.lsp.pool import RunningServer
 from tools.lsp.position import SymbolPosition
-from tools.lsp.protocol import LspEdit, LspRange
+from tools.lsp.protocol import LspEdit, LspRange, LspSymbol
 
 
 @dataclass(frozen=True, slots=True)
 class LspItem:
-    """One thing found: a place, and what is said of it where that is not its line."""
+    """One place in an answer."""
 
     place: LspRange
-    says: str | None = None
+    note: str | None = None
+    """Shown instead of the line."""
     edits: tuple[LspEdit, ...] = ()
-    """What would be written there, all on one line of the file."""
+    """What a rename would write there, all on one line of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class LspAnswer:
-    entries: tuple[LspItem, ...] = ()
-    one: str = "place"
-    many: str = "places"
+    items: tuple[LspItem, ...] = ()
+    noun: str = "place"
+    plural: str = "places"
     text: str = ""
-    """What is said in words, where the answer is no list of places."""
+    """The answer, if it is not a list of places."""
 
 
-Command: TypeAlias = Callable[[SymbolPosition, str], Awaitable[LspAnswer]]
+LspCommand: TypeAlias = Callable[[SymbolPosition, str], Awaitable[LspAnswer]]
 
 
-async def find_definition(subject: SymbolPosition, _: str) -> LspAnswer:
-    result = await _ask_at_symbol(subject, "definition", {})
+async def find_definition(position: SymbolPosition, _: str) -> LspAnswer:
+    result = await _ask_at_symbol(position, "definition", {})
     return LspAnswer(tuple(map(LspItem, protocol.parse_locations(result))), "definition", "definitions")
 
 
-async def find_references(subject: SymbolPosition, _: str) -> LspAnswer:
-    result = await _ask_at_symbol(subject, "references", {"context": {"includeDeclaration": True}})
+async def find_references(position: SymbolPosition, _: str) -> LspAnswer:
+    result = await _ask_at_symbol(position, "references", {"context": {"includeDeclaration": True}})
     return LspAnswer(tuple(map(LspItem, protocol.parse_locations(result))), "reference", "references")
 
 
-async def read_hover(subject: SymbolPosition, _: str) -> LspAnswer:
-    return LspAnswer(text=protocol.parse_hover(await _ask_at_symbol(subject, "hover", {})))
+async def read_hover(position: SymbolPosition, _: str) -> LspAnswer:
+    return LspAnswer(text=protocol.parse_hover(await _ask_at_symbol(position, "hover", {})))
 
 
-async def preview_rename(subject: SymbolPosition, new_name: str) -> LspAnswer:
-    result = await _ask_at_symbol(subject, "rename", {"newName": new_name})
+async def preview_rename(position: SymbolPosition, new_name: str) -> LspAnswer:
+    result = await _ask_at_symbol(position, "rename", {"newName": new_name})
     lines: dict[tuple[str, int], list[LspEdit]] = {}
-    for change in protocol.parse_workspace_edit(result):
-        lines.setdefault((change.range.uri, change.range.order[0] if change.range.start else -1), []).append(change)
-    entries = tuple(
-        LspItem(changes[0].range, edits=tuple(sorted(changes, key=lambda change: change.range.order)))
-        for changes in lines.values()
+    for edit in protocol.parse_workspace_edit(result):
+        lines.setdefault((edit.range.uri, edit.range.order[0] if edit.range.start else -1), []).append(edit)
+    items = tuple(
+        LspItem(edits[0].range, edits=tuple(sorted(edits, key=lambda edit: edit.range.order)))
+        for edits in lines.values()
     )
-    return LspAnswer(entries, "line to change", "lines to change")
+    return LspAnswer(items, "line to change", "lines to change")
 
 
-async def list_document_symbols(subject: SymbolPosition, _: str) -> LspAnswer:
-    _raise_if_unable(subject, "documentSymbolProvider", "documentSymbol")
-    result = await subject.running.request("textDocument/documentSymbol", subject.document)
-    found = protocol.parse_symbols(result, subject.document["textDocument"]["uri"])
-    return LspAnswer(tuple(LspItem(one.range, f"{one.kind} {one.path}") for one in found), "symbol", "symbols")
+async def list_document_symbols(position: SymbolPosition, _: str) -> LspAnswer:
+    _raise_if_unable(position, "documentSymbolProvider", "documentSymbol")
+    result = await position.server.request("textDocument/documentSymbol", position.document)
+    return _build_symbol_answer(protocol.parse_symbols(result, position.document["textDocument"]["uri"]))
 
 
-async def find_workspace_symbols(subject: SymbolPosition, _: str) -> LspAnswer:
-    _raise_if_unable(subject, "workspaceSymbolProvider", "workspace/symbol")
-    result = await subject.running.request("workspace/symbol", {"query": subject.symbol})
-    found = [
-        one
-        for one in protocol.parse_symbols(result, "")
-        if workspace_path_from_uri(subject.root, one.range.uri) is not None
-    ]
-    return LspAnswer(tuple(LspItem(one.range, f"{one.kind} {one.path}") for one in found), "symbol", "symbols")
+async def find_workspace_symbols(position: SymbolPosition, _: str) -> LspAnswer:
+    _raise_if_unable(position, "workspaceSymbolProvider", "workspace/symbol")
+    result = await position.server.request("workspace/symbol", {"query": position.symbol})
+    symbols = protocol.parse_symbols(result, "")
+    return _build_symbol_answer(
+        [symbol for symbol in symbols if workspace_path_from_uri(position.root, symbol.range.uri) is not None]
+    )
 
 
-async def read_diagnostics(subject: SymbolPosition, _: str) -> LspAnswer:
-    uri = subject.document["textDocument"]["uri"]
-    running = subject.running
-    if running.has_capability("diagnosticProvider"):
-        report = await running.request("textDocument/diagnostic", subject.document)
+def _build_symbol_answer(symbols: Sequence[LspSymbol]) -> LspAnswer:
+    items = tuple(LspItem(symbol.range, f"{symbol.kind} {symbol.path}") for symbol in symbols)
+    return LspAnswer(items, "symbol", "symbols")
+
+
+async def read_diagnostics(position: SymbolPosition, _: str) -> LspAnswer:
+    uri = position.document["textDocument"]["uri"]
+    if position.server.has_capability("diagnosticProvider"):
+        report = await position.server.request("textDocument/diagnostic", position.document)
     else:
-        report = await _wait_for_diagnostics(subject, uri)
-    found = protocol.parse_diagnostics(report, uri)
-    return LspAnswer(tuple(LspItem(one.range, one.text) for one in found), "problem", "problems")
+        report = await _wait_for_diagnostics(position.server, position.path, uri)
+    diagnostics = protocol.parse_diagnostics(report, uri)
+    return LspAnswer(tuple(LspItem(each.range, each.text) for each in diagnostics), "problem", "problems")
 
 
-async def _wait_for_diagnostics(subject: SymbolPosition, uri: str) -> object:
-    """What the server says unasked about the file as it is now, once it has said it and has nothing left to do."""
-    running, opened = subject.running, subject.running.mirror.opened[subject.path]
+async def _wait_for_diagnostics(server: RunningServer, path: str, uri: str) -> object:
+    """Wait until the server has published diagnostics of the file as it is now, and has no work left."""
+    document = server.documents.by_path[path]
 
     def is_current() -> bool:
-        said = running.published.get(uri)
-        if said is None or said.moment <= opened.moment or running.is_busy:
+        diagnostics = server.diagnostics.get(uri)
+        if diagnostics is None or diagnostics.received_at <= document.sent_at or server.is_busy:
             return False
-        return said.version is None or said.version >= opened.version
+        return diagnostics.version is None or diagnostics.version >= document.version
 
-    if not await running.wait_until(is_current, running.patience.diagnostics):
+    if not await server.wait_until(is_current, server.timeouts.diagnostics):
         raise ServerSilent("textDocument/publishDiagnostics")
-    return running.published[uri].params
+    return server.diagnostics[uri].params
 
 
 PROVIDERS: Mapping[str, str] = {
@@ -112,18 +115,19 @@ PROVIDERS: Mapping[str, str] = {
 }
 
 
-async def _ask_at_symbol(subject: SymbolPosition, what: str, more: Mapping[str, object]) -> object:
-    _raise_if_unable(subject, PROVIDERS[what], what)
-    return await subject.running.request(f"textDocument/{what}", {**await subject.build_position_params(), **more})
+async def _ask_at_symbol(position: SymbolPosition, request: str, extra_params: Mapping[str, object]) -> object:
+    _raise_if_unable(position, PROVIDERS[request], request)
+    params = {**await position.build_position_params(), **extra_params}
+    return await position.server.request(f"textDocument/{request}", params)
 
 
-def _raise_if_unable(subject: SymbolPosition, capability: str, what: str) -> None:
-    if not subject.running.has_capability(capability):
-        message = f"The language server for `{subject.path}` does not do that (`{what}`)."
-        raise Refusal(Problem(Code.TOOL_FAILED, message, "Look with `grep` instead."))
+def _raise_if_unable(position: SymbolPosition, capability: str, request: str) -> None:
+    if not position.server.has_capability(capability):
+        message = f"The language server for `{position.path}` does not support `{request}`."
+        raise Refusal(Problem(Code.TOOL_FAILED, message, "Use `grep` instead."))
 
 
-COMMANDS: Mapping[str, Command] = {
+COMMANDS: Mapping[str, LspCommand] = {
     "goto_definition": find_definition,
     "goto_references": find_references,
     "hover_symbol": read_hover,

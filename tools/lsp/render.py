@@ -1,4 +1,4 @@
-"""How is an answer shown? A page of lines, what was left out and why, who said it, and the call that goes on."""
+"""How is an answer shown? A page of lines, what was left out and why, who answered, and the call for the next page."""
 
 import json
 from collections.abc import Mapping
@@ -8,17 +8,18 @@ from typing import Any
 from mcp_server.model.results import Done
 from mcp_server.model.text import make_visible
 from tools.lsp.definitions import PAGE
-from tools.lsp.locations import MOST_NAMED, Shelf, Sorted, sort_by_file
+from tools.lsp.locations import SortedPlaces, TextCache, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem
 from tools.lsp.servers import LanguageServer
 from tools.lsp.text import format_shown_line
 
-MOST_SAID = 10_000
+MAX_TEXT_CHARS = 10_000
+MAX_OUTSIDE_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LspQuestion:
-    """The call as it was made, and who answered."""
+    """The call, and who answered it."""
 
     arguments: Mapping[str, Any]
     root: str
@@ -35,91 +36,90 @@ class LspQuestion:
 
 
 def render_text_answer(question: LspQuestion, answer: LspAnswer) -> Done:
-    """An answer in words."""
-    text = make_visible(answer.text[:MOST_SAID]) + ("…" if len(answer.text) > MOST_SAID else "")
-    said = text or f"`{question.server.name}` knows nothing to say about `{question.arguments['symbol']}` there."
-    return Done(f"{said}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
+    text = make_visible(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
+    shown = text or f"`{question.server.name}` has nothing to say about `{question.arguments['symbol']}` there."
+    return Done(f"{shown}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
 
 
-def render_places(question: LspQuestion, answer: LspAnswer, shelf: Shelf) -> Done:
-    places = sort_by_file(question.root, shelf.asked, [(entry.place, entry.says or "") for entry in answer.entries])
-    total = len(places.within)
-    page = places.within[question.offset : question.offset + question.limit]
-    lines = [line for path, index in page for line in render_item(answer.entries[index], path, shelf)]
-    hidden = sum(1 for path, index in page if not render_item(answer.entries[index], path, shelf))
+def render_places(question: LspQuestion, answer: LspAnswer, texts: TextCache) -> Done:
+    places = sort_by_file(question.root, texts.queried_path, [(item.place, item.note or "") for item in answer.items])
+    total = len(places.inside)
+    page = places.inside[question.offset : question.offset + question.limit]
+    rendered = [_render_item(answer.items[index], path, texts) for path, index in page]
+    lines = [line for item_lines in rendered for line in item_lines]
     notes = [_describe_count(question, answer, places, len(page))]
     if places.outside:
         notes.append(_describe_outside(places, answer))
-    if hidden:
-        notes.append(f"{hidden:,} cannot be shown (a link, a secret, or no text).")
-    if any(entry.edits for entry in answer.entries):
-        notes.append("Nothing was written; `Edit` does that.")
+    if hidden := rendered.count([]):
+        notes.append(f"{hidden:,} cannot be shown (a link, a secret, or not text).")
+    if any(item.edits for item in answer.items):
+        notes.append("Nothing was written; use `Edit` for that.")
     notes.append(_describe_source(question))
     if question.offset + len(page) < total:
         call = json.dumps({**question.arguments, "offset": question.offset + len(page)}, ensure_ascii=False)
-        notes.append(f"Go on with lsp_tool {call}")
+        notes.append(f"Continue with lsp_tool {call}")
     note = f"[{' '.join(notes)}]"
     return Done("\n".join([*lines, "", note]) if lines else note, meta=_build_meta(question, total))
 
 
-def render_item(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
-    """The lines an entry is shown as; none where it is not to be shown."""
-    if not entry.edits:
-        line = shelf.format_line(entry.place, path, entry.says)
+def _render_item(item: LspItem, path: str, texts: TextCache) -> list[str]:
+    """Render the lines of an item; none if they must not be shown."""
+    if not item.edits:
+        line = texts.format_line(item.place, path, item.note)
         return [] if line is None else [line]
-    if not entry.place.start:
-        return [f"{make_visible(path)}\t{make_visible(change.text)}" for change in entry.edits]
-    return render_edited_lines(entry, path, shelf)
+    if not item.place.start:
+        return [f"{make_visible(path)}\t{make_visible(edit.text)}" for edit in item.edits]
+    return _render_edited_lines(item, path, texts)
 
 
-def render_edited_lines(entry: LspItem, path: str, shelf: Shelf) -> list[str]:
-    """A line before and after, with every edit on it applied."""
-    text, at = shelf.get_text(path), shelf.find_offsets(entry.place, path)
-    spans = [shelf.find_offsets(change.range, path) for change in entry.edits]
-    if text is None or at is None or None in spans:
+def _render_edited_lines(item: LspItem, path: str, texts: TextCache) -> list[str]:
+    """Render a line as it is and as it would be with all its edits."""
+    text, offsets = texts.get_text(path), texts.find_offsets(item.place, path)
+    spans = [texts.find_offsets(edit.range, path) for edit in item.edits]
+    if text is None or offsets is None or None in spans:
         return []
-    number, column = text.to_line_column(at[0])
-    start = begin = text.get_line_bounds(number)[0]
+    number, column = text.to_line_column(offsets[0])
+    start = copied_to = text.get_line_bounds(number)[0]
     stop = max(text.get_line_bounds(text.to_line_column(span[1])[0])[1] for span in spans if span)
     after = ""
-    for change, span in zip(entry.edits, spans, strict=True):
-        if span and span[0] >= begin:
-            after += text.text[begin : span[0]] + change.text
-            begin = span[1]
-    where = f"{make_visible(path)}:{number}:{column}\t"
-    before, after = text.text[start:stop], after + text.text[begin:stop]
+    for edit, span in zip(item.edits, spans, strict=True):
+        if span and span[0] >= copied_to:
+            after += text.text[copied_to : span[0]] + edit.text
+            copied_to = span[1]
+    prefix = f"{make_visible(path)}:{number}:{column}\t"
+    before, after = text.text[start:stop], after + text.text[copied_to:stop]
     return [
-        *(f"{where}- {format_shown_line(line)}" for line in before.split("\n")),
-        *(f"{where}+ {format_shown_line(line)}" for line in after.split("\n")),
+        *(f"{prefix}- {format_shown_line(line)}" for line in before.split("\n")),
+        *(f"{prefix}+ {format_shown_line(line)}" for line in after.split("\n")),
     ]
 
 
-def _describe_count(question: LspQuestion, answer: LspAnswer, places: Sorted, page: int) -> str:
-    total, files = len(places.within), len({path for path, _ in places.within})
+def _describe_count(question: LspQuestion, answer: LspAnswer, places: SortedPlaces, shown: int) -> str:
+    total, files = len(places.inside), len({path for path, _ in places.inside})
     if not total:
-        about = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
-        return f"No {answer.many}{about} in the workspace."
-    said = f"{total:,} {answer.one if total == 1 else answer.many} in {files:,} file{'' if files == 1 else 's'}"
-    if page < total:
-        first = question.offset + 1
-        said += f"; {first:,}-{first + page - 1:,} are shown" if page else f"; there is nothing from {first:,} on"
-    return said + "."
+        symbol = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
+        return f"No {answer.plural}{symbol} in the workspace."
+    count = f"{total:,} {answer.noun if total == 1 else answer.plural} in {files:,} file{'' if files == 1 else 's'}"
+    if shown == total:
+        return f"{count}."
+    first = question.offset + 1
+    return f"{count}; {first:,}-{first + shown - 1:,} are shown." if shown else f"{count}; nothing from {first:,} on."
 
 
-def _describe_outside(places: Sorted, answer: LspAnswer) -> str:
+def _describe_outside(places: SortedPlaces, answer: LspAnswer) -> str:
     names = list(dict.fromkeys(f"`{name}`" for name in places.outside if name))
-    named = f" ({', '.join(names[:MOST_NAMED])}{', …' if len(names) > MOST_NAMED else ''})" if names else ""
+    shown = ", ".join(names[:MAX_OUTSIDE_NAMES]) + (", …" if len(names) > MAX_OUTSIDE_NAMES else "")
     count = len(places.outside)
-    what, are = (answer.one, "lies") if count == 1 else (answer.many, "lie")
-    return f"{count:,} {what}{named} {are} outside of it and cannot be shown."
+    noun, verb = (answer.noun, "lies") if count == 1 else (answer.plural, "lie")
+    return f"{count:,} {noun}{f' ({shown})' if names else ''} {verb} outside the workspace and cannot be shown."
 
 
 def _describe_source(question: LspQuestion) -> str:
     note = f", and {question.server.note}" if question.server.note else ""
-    said = f"`{question.server.name}` answered{note}."
+    source = f"`{question.server.name}` answered{note}."
     if question.indexing:
-        said += " It was still indexing the project: there may be more; ask again in a while."
-    return said
+        source += " It was still indexing the project, so there may be more; call again later."
+    return source
 
 
 def _build_meta(question: LspQuestion, total: int) -> dict[str, Any]:

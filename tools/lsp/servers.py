@@ -1,8 +1,8 @@
-"""Which language servers are there, for which files, and how is each started?
+"""Which language servers does menugate know, for which files, and how is each started?
 
-A server is one of these or none: no name, command or setting of one is ever taken from the workspace. `inert` says that
-a server was seen to run nothing of the project it looks at, which the tests see again wherever it is installed; the
-others start build scripts, plugins or interpreters that a project names, and are for a trusted project.
+Only these: no name, command or setting of a server comes from the workspace. An `inert` server runs nothing of the
+project, which the tests check wherever it is installed; the others run build scripts, plugins or interpreters that a
+project names, and need a trusted project.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ from mcp_server.model.tools import Arguments, Demand, Effect
 class LanguageServer:
     argv: tuple[str, ...]
     install: str
-    """How the person gets it."""
+    """How the user gets it."""
     inert: bool = False
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it is told at its start."""
+    """The `initializationOptions` of the protocol."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it hears when it asks, by section."""
+    """By section, for when it asks."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     encodings: tuple[str, ...] = ("utf-8", "utf-16")
-    """What columns it is asked to count in, the best first."""
-    ready: str = ""
-    """How its log says that it has seen which files there are, where it does not announce that otherwise."""
+    """Units for columns, in the order we prefer them."""
+    ready_pattern: str = ""
+    """Matches the line of its log that ends indexing, if it does not announce that otherwise."""
     note: str = ""
-    """What its answers leave out, for whoever reads them."""
+    """What its answers leave out."""
 
     @property
     def name(self) -> str:
@@ -42,15 +42,15 @@ class LanguageServer:
 class Language:
     name: str
     suffixes: Mapping[str, str]
-    """The protocol's name for each kind of file."""
+    """The protocol's language id by file suffix."""
     servers: tuple[LanguageServer, ...]
     """The best first."""
-    watched: tuple[str, ...] = ()
-    """Names of further files that its servers look at."""
+    config_files: tuple[str, ...] = ()
+    """Names of further files that its servers read."""
 
     @property
     def glob(self) -> str:
-        return ";".join([*(f"*{suffix}" for suffix in self.suffixes), *self.watched])
+        return ";".join([*(f"*{suffix}" for suffix in self.suffixes), *self.config_files])
 
 
 TY = LanguageServer(("ty", "server"), "pip install 'menugate[lsp]', or pip install ty", inert=True)
@@ -59,17 +59,17 @@ PYRIGHT = LanguageServer(
     "pip install 'pyright[nodejs]', or npm install -g pyright",
     inert=True,
     settings={"python.analysis": {"diagnosticMode": "openFilesOnly"}},
-    ready=r"Found \d+ source file|No source files found",
-    # Its launcher would look for a newer one.
+    ready_pattern=r"Found \d+ source file|No source files found",
+    # Keeps its launcher from looking for a newer version.
     env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
 )
 JEDI = LanguageServer(
     ("jedi-language-server",),
     "pip install 'menugate[lsp]', or pip install jedi-language-server",
     options={"diagnostics": {"enable": True}, "workspace": {"environmentPath": None}},
-    # It counts in characters, whatever it says when it is asked for less.
+    # It counts in characters, even if it agrees to another encoding.
     encodings=("utf-32", "utf-16"),
-    note="it knows syntax errors only",
+    note="it reports syntax errors only",
 )
 GOPLS = LanguageServer(
     ("gopls",),
@@ -134,11 +134,11 @@ def get_language_id(language: Language, path: str) -> str:
 
 
 def demand_asking(args: Arguments) -> Demand:
-    """Reading, whatever is asked; but a server that may run what the project says is for a trusted project."""
-    path, named = str(args.get("path", "")), BY_NAME.get(str(args.get("server")))
+    """Every command reads, but a server that may run the project's code needs the profile `trusted`."""
+    path, server = str(args.get("path", "")), BY_NAME.get(str(args.get("server")))
     language = find_language(path)
-    could = (named,) if named else language.servers if language else ()
-    inert = not could or any(server.inert for server in could)
+    candidates = (server,) if server else language.servers if language else ()
+    inert = not candidates or any(candidate.inert for candidate in candidates)
     return Demand(
         Effect.READ_LOCAL, Profile.RESTRICTED if inert else Profile.TRUSTED, protected.describe_read_risk(path)
     )

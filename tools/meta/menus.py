@@ -31,7 +31,7 @@ async def complete(ctx: Context, args: CompleteArguments) -> Ending:
 
 
 async def think(ctx: Context, args: ThinkArguments) -> Ending:
-    # The thought itself is dropped on purpose: nothing of it belongs in a result, a log or the ledger.
+    # We drop the thought itself on purpose: no part of it may reach a result, a log or the ledger.
     return await ctx.desk.think(args["content"])
 
 
@@ -39,32 +39,30 @@ async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
-    remembered = {"notes": {"message": args["message"]}}
     if args.get("block_on_user") and ctx.person.is_reachable():
         return await _ask_person(ctx, args["message"], attachments)
-    left = await ctx.person.tell(args["message"], attachments)
-    waiting = " It was not waited for: this client cannot put questions to the user." * bool(args.get("block_on_user"))
+    id = await ctx.person.tell(args["message"], attachments)
+    note = " This call did not wait: the client cannot ask the user questions." if args.get("block_on_user") else ""
     return Done(
-        f"Left in the user's messages as {left}; the user reads it with `menugate messages`.{waiting}",
-        {"delivered": "outbox", "id": left},
-        meta=remembered,
+        f"Left in the user's messages as {id}; the user reads it with `menugate messages`.{note}",
+        {"delivered": "outbox", "id": id},
+        meta={"notes": {"message": args["message"]}},
     )
 
 
 async def _ask_person(ctx: Context, message: str, attachments: tuple[str, ...]) -> Ending:
-    with_files = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
-    action, answer = await ctx.person.ask("message", with_files)
+    question = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
+    action, answer = await ctx.person.ask("message", question)
     if action == "accept":
         return Done(f"Asked the user, who answered: {answer or '(nothing)'}", {"delivered": "asked", "answer": answer})
-    left = await ctx.person.tell(message, attachments)
-    said = {"decline": "declined to answer", "cancel": "closed the question", "timeout": "did not answer in time"}
+    id = await ctx.person.tell(message, attachments)
+    reasons = {"decline": "declined to answer", "cancel": "closed the question", "timeout": "did not answer in time"}
     return Done(
-        f"Asked the user, who {said.get(action, 'did not answer')}; the message is kept as {left}.",
-        {"delivered": "asked", "answer": None, "id": left},
+        f"Asked the user, who {reasons.get(action, 'did not answer')}; the message is kept as {id}.",
+        {"delivered": "asked", "answer": None, "id": id},
     )
 
 
 async def refuse_empty_carrier(_ctx: Context, _args: Mapping[str, Any]) -> Ending:
-    # The pipeline puts the carried tool in the carrier's place before anything is decided, so this is never reached
-    # by a call that names a tool; it answers for one that slipped through with none.
-    return Problem(Code.NOT_CARRIED, "there is no tool in this call.", "Name one in `tool`.")
+    # Only for a call that names no tool: the pipeline replaces every other carrier with the tool it carries.
+    return Problem(Code.NOT_CARRIED, "this call names no tool.", "Name one in `tool`.")

@@ -1,7 +1,7 @@
-"""Why does this test fail? Is the failure new, was it there before, or does it come and go?
+"""Is a test's failure new, was it there at the last commit, or is the test flaky?
 
-The test is run by `bash`, through the gate, as the caller could have run it. What was before is looked up in a worktree
-of its own, made from the last commit and taken away again; the user's files, index and branch are not touched.
+The test runs with `bash`, through the gate, as the caller could have run it. The last commit is checked out into a
+temporary folder for it; the user's files, index and branch are not touched.
 """
 
 import posixpath
@@ -15,7 +15,7 @@ from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from tools.git.program import open_repository
 from tools.phases.definitions import SECONDS, AnalyzeArguments
 from tools.single_test import (
-    FRESH,
+    NO_BYTECODE,
     SingleTestOutcome,
     SingleTestRun,
     build_test_command,
@@ -25,44 +25,15 @@ from tools.single_test import (
     run_line,
 )
 
-# What was the project like at the last commit? A worktree apart, for as long as somebody looks at it.
-
-
-async def run_at_last_commit(ctx: Context, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
-    """What is seen in the folder that stands for the workspace at the last commit; why nothing can be, where so."""
-    scratch = ctx.files.make_scratch_folder()
-    try:
-        folder = await to_thread.run_sync(scratch.__enter__)
-        try:
-            return await _run_in_worktree(ctx, f"{folder}/tree", seen)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(scratch.__exit__, None, None, None)
-    except Refusal as refused:
-        return SingleTestRun(SingleTestOutcome.UNCLEAR, refused.problem.text, refused.problem)
-
-
-async def _run_in_worktree(ctx: Context, path: str, seen: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
-    git = await open_repository(ctx, ".")
-    commit = (await git.read("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")).decode().strip()
-    folder = f"{ctx.files.root.rstrip('/')}/{path}"
-    # An index of its own: nothing of this is noted in the repository, and nothing has to be taken out of it again.
-    apart = {"GIT_INDEX_FILE": f"{folder}.index"}
-    await git.change("read-tree", commit, env=apart)
-    await git.change("checkout-index", "--all", f"--prefix={folder}/", env=apart)
-    # The workspace may be a folder somewhere inside of the repository.
-    return await seen(posixpath.normpath(f"{path}/{posixpath.relpath('.', git.repository.top)}"))
-
-
-SHOWN = 2000
-SAID = {
+MAX_OUTPUT_CHARS = 2000
+VERDICTS = {
     "passes": "It passes.",
-    "mended": "It passes, and failed at the last commit: what was changed since mended it.",
-    "fails": "It fails. With `compare_baseline` it is looked up whether it did so before.",
-    "new_failure": "It fails, and passed at the last commit: what was changed since broke it.",
-    "failed_before": "It fails, and failed at the last commit too: what was changed since did not break it.",
-    "flaky": "It is flaky: of two runs of the same code one failed and one passed.",
-    "cannot_tell": "It cannot be told.",
+    "mended": "It passes now and failed at the last commit: the changes since fixed it.",
+    "fails": "It fails. To learn whether it failed at the last commit too, set `compare_baseline`.",
+    "new_failure": "It fails now and passed at the last commit: the changes since broke it.",
+    "failed_before": "It fails, as it did at the last commit: the changes since did not break it.",
+    "flaky": "It is flaky: of two runs of the same code, one failed and one passed.",
+    "cannot_tell": "There is no verdict.",
 }
 
 
@@ -71,61 +42,91 @@ async def analyze(ctx: Context, args: AnalyzeArguments) -> Ending:
     if fault := find_name_fault(test):
         message = f"`test_name` {fault}."
         return Problem(Code.INVALID_ARGUMENTS, message, "Name the test as its runner does, relative to the workspace.")
-    command = f"{FRESH} {build_test_command(test, await find_python(ctx.files))}"
+    command = f"{NO_BYTECODE} {build_test_command(test, await find_python(ctx.files))}"
     runs = [await _run_test(ctx, test, command)]
-    if runs[0].refused is None and runs[0].look is SingleTestOutcome.FAILED:
+    if runs[0].refusal is None and runs[0].outcome is SingleTestOutcome.FAILED:
         runs.append(await _run_test(ctx, test, command))
-    if refused := next((one.refused for one in runs if one.refused), None):
-        return _build_refused_problem(refused)
-    before = None
+    if refusal := next((run.refusal for run in runs if run.refusal), None):
+        return _build_refused_problem(refusal)
+    baseline = None
     if args.get("compare_baseline"):
         await ctx.progress(len(runs), len(runs) + 1, "the last commit")
-        before = await run_at_last_commit(ctx, lambda folder: _run_test(ctx, test, command, folder))
-        if before.refused is not None and before.refused.code is not Code.NOT_FOUND:
-            return _build_refused_problem(before.refused)
-    return _build_answer(runs, before)
+        baseline = await _run_at_last_commit(ctx, lambda folder: _run_test(ctx, test, command, folder))
+        if baseline.refusal is not None and baseline.refusal.code is not Code.NOT_FOUND:
+            return _build_refused_problem(baseline.refusal)
+    return _build_answer(runs, baseline)
 
 
 async def _run_test(ctx: Context, test: str, command: str, folder: str = "") -> SingleTestRun:
     return parse_test_run(test, await run_line(ctx, command, SECONDS, folder))
 
 
-def _build_refused_problem(refused: Problem) -> Problem:
-    return Problem(refused.code, f"the test was not run: {refused.message}", refused.way_out, refused.data)
+async def _run_at_last_commit(ctx: Context, run: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
+    """Call `run` with a folder that holds the workspace as of the last commit."""
+    scratch = ctx.files.make_scratch_folder()
+    try:
+        folder = await to_thread.run_sync(scratch.__enter__)
+        try:
+            return await _run_in_checkout(ctx, f"{folder}/tree", run)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(scratch.__exit__, None, None, None)
+    except Refusal as refusal:
+        return SingleTestRun(SingleTestOutcome.UNCLEAR, refusal.problem.text, refusal.problem)
 
 
-def decide_verdict(runs: list[SingleTestOutcome], before: SingleTestOutcome | None) -> str:
+async def _run_in_checkout(ctx: Context, path: str, run: Callable[[str], Awaitable[SingleTestRun]]) -> SingleTestRun:
+    git = await open_repository(ctx, ".")
+    commit = (await git.read("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")).decode().strip()
+    folder = f"{ctx.files.root.rstrip('/')}/{path}"
+    # Not `git worktree`, which would register the folder in the repository: a separate index leaves no trace.
+    env = {"GIT_INDEX_FILE": f"{folder}.index"}
+    await git.change("read-tree", commit, env=env)
+    await git.change("checkout-index", "--all", f"--prefix={folder}/", env=env)
+    # The workspace may lie below the top of the repository.
+    return await run(posixpath.normpath(f"{path}/{posixpath.relpath('.', git.repository.top)}"))
+
+
+def _build_refused_problem(refusal: Problem) -> Problem:
+    return Problem(refusal.code, f"the test was not run: {refusal.message}", refusal.way_out, refusal.data)
+
+
+def _decide_verdict(runs: list[SingleTestOutcome], baseline: SingleTestOutcome | None) -> str:
     if SingleTestOutcome.FAILED in runs and SingleTestOutcome.PASSED in runs:
         return "flaky"
-    now = runs[0]
-    if now is SingleTestOutcome.PASSED:
-        return "mended" if before is SingleTestOutcome.FAILED else "passes"
-    if now is not SingleTestOutcome.FAILED:
+    if runs[0] is SingleTestOutcome.PASSED:
+        return "mended" if baseline is SingleTestOutcome.FAILED else "passes"
+    if runs[0] is not SingleTestOutcome.FAILED:
         return "cannot_tell"
-    if before is None:
+    if baseline is None:
         return "fails"
     return {SingleTestOutcome.FAILED: "failed_before", SingleTestOutcome.PASSED: "new_failure"}.get(
-        before, "cannot_tell"
+        baseline, "cannot_tell"
     )
 
 
-def _build_answer(runs: list[SingleTestRun], before: SingleTestRun | None) -> Done:
-    found = decide_verdict([one.look for one in runs], before.look if before else None)
-    lines = [SAID[found] + (f" {_describe_uncertainty(runs[0], before)}" if found == "cannot_tell" else "")]
-    lines += [f"--- now: {runs[0].look}", runs[0].text[-SHOWN:]]
-    if len(runs) > 1 and runs[1].look is not runs[0].look:
-        lines += [f"--- again: {runs[1].look}", runs[1].text[-SHOWN:]]
-    if before is not None:
-        lines += [f"--- at the last commit: {before.look}", before.text[-SHOWN:]]
-    data = {"verdict": found, "runs": [str(one.look) for one in runs], "baseline": str(before.look) if before else None}
+def _build_answer(runs: list[SingleTestRun], baseline: SingleTestRun | None) -> Done:
+    outcomes = [run.outcome for run in runs]
+    verdict = _decide_verdict(outcomes, baseline.outcome if baseline else None)
+    lines = [VERDICTS[verdict] + (f" {_describe_uncertainty(runs[0], baseline)}" if verdict == "cannot_tell" else "")]
+    lines += [f"--- now: {runs[0].outcome}", runs[0].text[-MAX_OUTPUT_CHARS:]]
+    if len(runs) > 1 and runs[1].outcome is not runs[0].outcome:
+        lines += [f"--- again: {runs[1].outcome}", runs[1].text[-MAX_OUTPUT_CHARS:]]
+    if baseline is not None:
+        lines += [f"--- at the last commit: {baseline.outcome}", baseline.text[-MAX_OUTPUT_CHARS:]]
+    data = {
+        "verdict": verdict,
+        "runs": list(map(str, outcomes)),
+        "baseline": str(baseline.outcome) if baseline else None,
+    }
     return Done("\n".join(lines), data, outside="a test of this workspace")
 
 
-def _describe_uncertainty(now: SingleTestRun, before: SingleTestRun | None) -> str:
-    if now.look is SingleTestOutcome.MISSING:
+def _describe_uncertainty(run: SingleTestRun, baseline: SingleTestRun | None) -> str:
+    if run.outcome is SingleTestOutcome.MISSING:
         return "There is no such test."
-    if now.look is SingleTestOutcome.UNCLEAR or before is None:
-        return "The test did not come to an end that says anything."
-    if before.look is SingleTestOutcome.MISSING:
+    if run.outcome is SingleTestOutcome.UNCLEAR or baseline is None:
+        return "The test neither passed nor failed; its output says why."
+    if baseline.outcome is SingleTestOutcome.MISSING:
         return "It fails now, and there was no such test at the last commit."
-    return "It fails now, and could not be run as of the last commit."
+    return "It fails now, and could not be run at the last commit."

@@ -1,4 +1,4 @@
-"""How does a run go through its phases? On with what a phase has to bring, back to the fix, and where it is."""
+"""How does a run go through its phases? Advance with the required outputs, go back to the fix, show the status."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,67 +26,65 @@ STATUSES = {"pass_to_pass_status": Phase.REGRESSION_CHECK, "fail_to_pass_status"
 
 async def advance(ctx: Context, args: PhaseAdvanceArguments) -> Ending:
     phase = ctx.session.phase
-    said: dict[str, Any] = {name: args[name] for name in OUTPUTS if args.get(name)}
+    outputs: dict[str, Any] = {name: args[name] for name in OUTPUTS if args.get(name)}
     if phase is None:
-        return await _begin(ctx, said)
+        return await _begin(ctx, outputs)
     step = find_step(phase)
     if step is None:
-        return build_unknown_phase_problem(phase)
-    kept = await load_log(ctx)
-    log = Log.from_body(kept.body).add_outputs(said)
+        return _build_unknown_phase_problem(phase)
+    document = await _load_log(ctx)
+    log = Log.from_body(document.body).add_outputs(outputs)
     if problem := _find_proof_problem(log, step):
         return problem
-    following = get_next_step(phase)
+    next_step = get_next_step(phase)
     missing = log.list_missing_outputs(step)
-    event = "said" if missing else "advanced" if following else "finished"
-    mark = str(following.phase if following and not missing else phase)
-    if problem := await _store_log(ctx, replace(kept, body=log.body, mark=mark), event):
+    event = "said" if missing else "advanced" if next_step else "finished"
+    mark = str(next_step.phase if next_step and not missing else phase)
+    if problem := await _store_log(ctx, replace(document, body=log.body, mark=mark), event):
         return problem
     if missing:
         return _build_missing_problem(step, missing)
-    if problem := await ctx.desk.change_phase(phase, following.phase if following else None, "advance_phase"):
+    if problem := await ctx.desk.change_phase(phase, next_step.phase if next_step else None, "advance_phase"):
         return problem
-    return (
-        _build_final_answer(log)
-        if following is None
-        else Done(f"{_format_warning(log, step)}{describe_phase(following, log)}", build_phase_data(following, log))
-    )
+    if next_step is None:
+        return _build_final_answer(log)
+    return Done(f"{_format_warning(log, step)}{_describe_phase(next_step, log)}", _build_phase_data(next_step, log))
 
 
-async def _begin(ctx: Context, said: Mapping[str, Any]) -> Ending:
-    first, log = STEPS[0], Log().add_outputs(said)
-    kept = await load_log(ctx)
-    if problem := await _store_log(ctx, replace(kept, body=log.body, mark=str(first.phase)), "began"):
+async def _begin(ctx: Context, outputs: Mapping[str, Any]) -> Ending:
+    first, log = STEPS[0], Log().add_outputs(outputs)
+    document = await _load_log(ctx)
+    if problem := await _store_log(ctx, replace(document, body=log.body, mark=str(first.phase)), "began"):
         return problem
     if problem := await ctx.desk.change_phase(None, first.phase, "advance_phase"):
         return problem
     names = ", ".join(step.phase for step in STEPS)
     return Done(
-        f"This run goes through phases from now on: {names}.\n{describe_phase(first, log)}",
-        build_phase_data(first, log),
+        f"This run now goes through phases: {names}.\n{_describe_phase(first, log)}",
+        _build_phase_data(first, log),
     )
 
 
 def _find_proof_problem(log: Log, step: Step) -> Problem | None:
-    """`all_passed` is believed where a test run says so, and nothing was changed since."""
+    """Accept `all_passed` only if the last test run passed and nothing changed since."""
     for name, phase in STATUSES.items():
         if phase is not step.phase or log.outputs.get(name) in (None, ""):
             continue
         if log.outputs[name] == ALL_PASSED and not log.proof.is_valid:
             return Problem(
-                Code.NO_EVIDENCE, f"`{name}` says `{ALL_PASSED}`, and {_describe_missing_proof(log)}.", RUN_TESTS
+                Code.NO_EVIDENCE, f"`{name}` is `{ALL_PASSED}`, but {_describe_missing_proof(log)}.", RUN_TESTS
             )
         if log.outputs[name] != ALL_PASSED and get_next_step(phase) is None:
             return Problem(
                 Code.WRONG_STATE,
-                f"`{name}` is `{log.outputs[name]}`, so the fault is not mended yet.",
-                "`return_to_fix_phase` leads back to the fix; `complete` ends the run as it is.",
+                f"`{name}` is `{log.outputs[name]}`, so the bug is not fixed yet.",
+                "Go back to the fix with `return_to_fix_phase`, or end the run as it is with `complete`.",
             )
     return None
 
 
 RUN_TESTS = (
-    "Run the tests with `bash`, as one plain command such as `python3 -m pytest`, and change nothing afterwards. Where "
+    "Run the tests with `bash`, as one plain command such as `python3 -m pytest`, and change nothing afterwards. If "
     "some fail, say how many (`2_failed`), or go back with `return_to_fix_phase`."
 )
 
@@ -102,7 +100,7 @@ def _build_missing_problem(step: Step, missing: tuple[str, ...]) -> Problem:
     return Problem(
         Code.WRONG_STATE,
         f"the phase `{step.phase}` is not over: {names} {'is' if len(missing) == 1 else 'are'} missing.",
-        "Call `advance_phase` with what is missing; what was said is kept.",
+        "Call `advance_phase` with what is missing; what you passed is kept.",
         {"phase": str(step.phase), "missing": list(missing)},
     )
 
@@ -111,11 +109,11 @@ def _format_warning(log: Log, step: Step) -> str:
     status = log.outputs.get("pass_to_pass_status")
     if step.phase is not Phase.REGRESSION_CHECK or status == ALL_PASSED:
         return ""
-    return f"Noted that tests which passed before may fail now: `{status}`. `return_to_fix_phase` leads back.\n"
+    return f"Tests that passed before may fail now: `{status}`. `return_to_fix_phase` goes back to the fix.\n"
 
 
 def _build_final_answer(log: Log) -> Done:
-    text = "All phases are over, and every tool of this mode is there again. Finish what is left, then `complete`."
+    text = "All phases are over, and every tool of this mode is available again. Finish what is left, then `complete`."
     return Done(text, {"phase": None, "outputs": dict(log.outputs), "tests": log.body["tests"]})
 
 
@@ -125,60 +123,61 @@ async def return_to_fix(ctx: Context, args: PhaseReturnArguments) -> Ending:
         return _build_return_problem(phase)
     if not args["reason"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`reason` is empty.", "Say what the tests showed.")
-    kept = await load_log(ctx)
-    log = Log.from_body(kept.body).return_to_fix(args["reason"])
-    if problem := await _store_log(ctx, replace(kept, body=log.body, mark=Phase.FIX), "went back"):
+    document = await _load_log(ctx)
+    log = Log.from_body(document.body).return_to_fix(args["reason"])
+    if problem := await _store_log(ctx, replace(document, body=log.body, mark=Phase.FIX), "went back"):
         return problem
     if problem := await ctx.desk.change_phase(phase, Phase.FIX, "return_to_fix_phase"):
         return problem
     return Done(
-        f"Back at the fix; it and the phases after it begin anew.\n{describe_phase(RETRIED[0], log)}",
-        build_phase_data(RETRIED[0], log),
+        f"Back at the fix; it and the phases after it start over.\n{_describe_phase(RETRIED[0], log)}",
+        _build_phase_data(RETRIED[0], log),
     )
 
 
 def _build_return_problem(phase: str | None) -> Problem:
     if phase is None:
-        return Problem(Code.WRONG_STATE, "this run is in no phase.", "`advance_phase` begins the first.")
+        return Problem(Code.WRONG_STATE, "this run is in no phase.", "Begin the first with `advance_phase`.")
     if phase == Phase.FIX:
-        return Problem(Code.WRONG_STATE, "this run is at the fix already.", "`advance_phase` goes on from it.")
-    return Problem(Code.WRONG_STATE, f"the fix comes after `{phase}`.", "`advance_phase` goes on to it.")
+        return Problem(Code.WRONG_STATE, "this run is already at the fix.", "Continue from it with `advance_phase`.")
+    return Problem(Code.WRONG_STATE, f"the fix comes after `{phase}`.", "Continue to it with `advance_phase`.")
 
 
-def build_unknown_phase_problem(phase: str) -> Problem:
-    way_out = "`return_to_fix_phase` leads to the fix; `complete` ends the run and its phases."
-    return Problem(Code.WRONG_STATE, f"this run is in a phase `{phase[:40]}` that is not known here.", way_out)
+def _build_unknown_phase_problem(phase: str) -> Problem:
+    way_out = "Go to the fix with `return_to_fix_phase`, or end the run and its phases with `complete`."
+    return Problem(Code.WRONG_STATE, f"this run is in the phase `{phase[:40]}`, which menugate does not know.", way_out)
 
 
 async def show_status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
     phase, step = ctx.session.phase, find_step(ctx.session.phase)
     if phase is None:
-        return Done("This run is in no phase; nothing is narrowed. `advance_phase` begins the first.", {"phase": None})
+        text = "This run is in no phase, so every tool is available. `advance_phase` begins the first."
+        return Done(text, {"phase": None})
     if step is None:
-        return build_unknown_phase_problem(phase)
-    log = Log.from_body((await load_log(ctx)).body)
-    return Done(f"{describe_phase(step, log)}\n{_describe_tests(log)}", build_phase_data(step, log))
+        return _build_unknown_phase_problem(phase)
+    log = Log.from_body((await _load_log(ctx)).body)
+    return Done(f"{_describe_phase(step, log)}\n{_describe_tests(log)}", _build_phase_data(step, log))
 
 
 def _describe_tests(log: Log) -> str:
     if not log.proof.ran:
         return "No test run is on record."
-    how = "passed" if log.proof.passed else "failed"
-    since = "something was or may have been changed since" if log.proof.changed else "nothing was changed since"
-    return f"The last of {log.proof.ran} test runs {how}; {since}."
+    outcome = "passed" if log.proof.passed else "failed"
+    changes = "something changed since, or may have" if log.proof.changed else "nothing changed since"
+    return f"The last of {log.proof.ran} test runs {outcome}; {changes}."
 
 
-def describe_phase(step: Step, log: Log) -> str:
+def _describe_phase(step: Step, log: Log) -> str:
     number = STEPS.index(step) + 1
     missing = log.list_missing_outputs(step)
-    needs = f"It still has to bring {', '.join(f'`{name}`' for name in missing)}" if missing else "It has all it needs"
+    needs = f"It still needs {', '.join(f'`{name}`' for name in missing)}" if missing else "It has all it needs"
     return (
         f"Phase {step.phase} ({number} of {len(STEPS)}), {log.count_calls_left(step)} of {step.budget} calls left, "
-        f"with {', '.join(sorted(step.tools))}. {needs}; `advance_phase` goes on."
+        f"with {', '.join(sorted(step.tools))}. {needs}; `advance_phase` continues."
     )
 
 
-def build_phase_data(step: Step, log: Log) -> dict[str, Any]:
+def _build_phase_data(step: Step, log: Log) -> dict[str, Any]:
     return {
         "phase": str(step.phase),
         "calls_left": log.count_calls_left(step),
@@ -189,13 +188,12 @@ def build_phase_data(step: Step, log: Log) -> dict[str, Any]:
     }
 
 
-async def load_log(ctx: Context) -> Document:
-    kept = await ctx.records.session.get(KIND, ctx.session.run)
-    return kept or Document(KIND, ctx.session.run, Log().body)
+async def _load_log(ctx: Context) -> Document:
+    document = await ctx.records.session.get(KIND, ctx.session.run)
+    return document or Document(KIND, ctx.session.run, Log().body)
 
 
 async def _store_log(ctx: Context, document: Document, event: str) -> Problem | None:
-    written = await ctx.records.session.put(document, DocumentCause(event))
-    if isinstance(written, Overtaken):
-        return Problem(Code.BUSY, "another call of this run came in between.", "Look with `get_phase_status`.")
+    if isinstance(await ctx.records.session.put(document, DocumentCause(event)), Overtaken):
+        return Problem(Code.BUSY, "another call of this run got in between.", "Check `get_phase_status`.")
     return None

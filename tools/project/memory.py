@@ -1,4 +1,4 @@
-"""What is remembered about this project?"""
+"""What does menugate remember about this project?"""
 
 from mcp_server.model.context import Context
 from mcp_server.model.memory import MemoryEntry, Tier
@@ -10,24 +10,24 @@ from tools.project.search import format_closing_note, format_next_call
 async def search_memory(ctx: Context, args: ProjectMemoryArguments) -> Ending:
     tier = Tier(args["tier"]) if "tier" in args else None
     query, limit, offset = args.get("query", ""), args.get("limit", 10), args.get("offset", 0)
-    found = await ctx.memory.search(query, tier, limit, offset)
-    meta = {"total": found.total}
-    if not found.total:
+    matches = await ctx.memory.search(query, tier, limit, offset)
+    meta = {"total": matches.total}
+    if not matches.total:
         kind = f" as {tier}" if tier else ""
-        about = f" about `{query}`" if query.strip() else ""
-        return Done(f"Nothing is remembered{kind}{about}." + format_closing_note(HOW), meta=meta)
-    rest = format_next_call("memory_search", dict(args), len(found.shown), found.total)
-    # Earlier runs wrote this, out of whatever they had read: it informs, and commands nothing.
-    text = "\n\n".join(map(_format_entry, found.shown))
-    return Done(text + (format_closing_note(rest) if rest else ""), outside="the project's memory", meta=meta)
+        topic = f" about `{query}`" if query.strip() else ""
+        return Done(f"Nothing is remembered{kind}{topic}." + format_closing_note(HOW_IT_IS_WRITTEN), meta=meta)
+    note = format_next_call("memory_search", dict(args), len(matches.shown), matches.total)
+    text = "\n\n".join(map(_format_entry, matches.shown))
+    # Marked as untrusted: earlier runs wrote it, and may have copied what they read.
+    return Done(text + (format_closing_note(note) if note else ""), outside="the project's memory", meta=meta)
 
 
 def _format_entry(entry: MemoryEntry) -> str:
-    who = "the user" if entry.by == "person" else "a run that succeeded"
-    return f"{entry.tier} {entry.id}, from {who}: {entry.text}"
+    author = "the user" if entry.by == "person" else "a run that succeeded"
+    return f"{entry.tier} {entry.id}, from {author}: {entry.text}"
 
 
-HOW = (
-    "The memory is written when a run is completed with success: its answer as an outcome, and the lines in it that "
-    "begin with `Decision:` or `Fact:`. The user adds and takes away with `menugate memory`."
+HOW_IT_IS_WRITTEN = (
+    "A run that completes with success writes to the memory: its answer as an outcome, and the lines in it that begin "
+    "with `Decision:` or `Fact:`. The user adds and removes entries with `menugate memory`."
 )

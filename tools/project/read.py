@@ -1,4 +1,4 @@
-"""What does this definition say, or this part of a file?"""
+"""What is the text of this definition, or of this part of a file?"""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from tools.files.lines import build_line_page, count_lines, decode_text, describ
 from tools.project.definitions import LINES, ProjectReadArguments
 from tools.project.search import format_symbol
 
-MOST_BYTES = 1 << 20
-CHARS = 25_000
+MAX_FILE_BYTES = 1 << 20
+PAGE_CHARS = 25_000
 
 
 async def read(ctx: Context, args: ProjectReadArguments) -> Ending:
@@ -22,60 +22,62 @@ async def read(ctx: Context, args: ProjectReadArguments) -> Ending:
 
 
 def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
-    snapshot = files.read(args["path"], MOST_BYTES)
+    snapshot = files.read(args["path"], MAX_FILE_BYTES)
     name = make_visible(snapshot.path)
-    if what := describe_non_text(snapshot.data):
-        return Problem(Code.NOT_TEXT, f"`{name}` is {what}.", "`fs_read_file` with `encoding` base64 gives its bytes.")
+    if content_type := describe_non_text(snapshot.data):
+        way_out = "Read its bytes with `fs_read_file` and `encoding` base64."
+        return Problem(Code.NOT_TEXT, f"`{name}` is {content_type}.", way_out)
     if not snapshot.whole:
         return Problem(
             Code.TOO_LARGE,
-            f"`{name}` has {snapshot.stamp.size:,} bytes; files of up to {MOST_BYTES:,} are in the index.",
-            "Read a part of it with `Read`, or find lines in it with `grep`.",
+            f"`{name}` has {snapshot.stamp.size:,} bytes; the index has files of up to {MAX_FILE_BYTES:,}.",
+            "Read a part of it with `Read`, or search it with `grep`.",
         )
     if not snapshot.data:
         return Done(f"[`{name}` is empty.]")
     first, last = args.get("line", 1), None
     if "symbol" in args:
-        every = index.outline_text(snapshot.path, decode_text(snapshot.data).replace("\r\n", "\n"))
-        chosen = find_definitions(every, args["symbol"])
-        if len(chosen) != 1:
-            return _build_choice_problem(name, args["symbol"], chosen, every)
-        first, last = chosen[0].line, chosen[0].last
+        symbols = index.outline_text(snapshot.path, decode_text(snapshot.data).replace("\r\n", "\n"))
+        matches = _find_definitions(symbols, args["symbol"])
+        if len(matches) != 1:
+            return _build_choice_problem(name, args["symbol"], matches, symbols)
+        first, last = matches[0].line, matches[0].last
     return _build_page_answer(
         name, snapshot.data, first, min(args.get("limit", LINES), (last or 1 << 60) - first + 1), last
     )
 
 
-def find_definitions(every: Sequence[Symbol], wish: str) -> list[Symbol]:
-    """The definitions of that name: by their full names where one has it, else by the end of those, else by case."""
-    wish = wish.strip().replace("::", ".").replace("#", ".")
-    exact = [one for one in every if one.full_name == wish]
-    ending = [one for one in every if one.full_name.endswith(f".{wish}")]
-    return exact or ending or [one for one in every if f".{one.full_name}".casefold().endswith(f".{wish.casefold()}")]
+def _find_definitions(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
+    """Find the symbols whose full name is this, or else ends with it, or else does so in another case."""
+    name = name.strip().replace("::", ".").replace("#", ".")
+    exact = [symbol for symbol in symbols if symbol.full_name == name]
+    ending = [symbol for symbol in symbols if symbol.full_name.endswith(f".{name}")]
+    folded = f".{name.casefold()}"
+    return exact or ending or [symbol for symbol in symbols if f".{symbol.full_name}".casefold().endswith(folded)]
 
 
-def _build_choice_problem(name: str, wish: str, chosen: Sequence[Symbol], every: Sequence[Symbol]) -> Problem:
-    if chosen:
-        lines = "\n".join(map(format_symbol, chosen[:20]))
+def _build_choice_problem(file: str, name: str, matches: Sequence[Symbol], symbols: Sequence[Symbol]) -> Problem:
+    if matches:
+        lines = "\n".join(map(format_symbol, matches[:20]))
         return Problem(
             Code.AMBIGUOUS_MATCH,
-            f"`{name}` defines `{wish}` {len(chosen)} times.",
-            f"Give the `line` instead, and how many with `limit`:\n{lines}",
+            f"`{file}` defines `{name}` {len(matches)} times.",
+            f"Pass the `line` instead, and the number of lines as `limit`:\n{lines}",
         )
     from difflib import get_close_matches
 
-    near = get_close_matches(wish, [one.full_name for one in every], 3, 0.4) or [one.full_name for one in every[:10]]
-    hint = f"It defines {', '.join(f'`{one}`' for one in near)}." if near else "Nothing in it is known as a definition."
-    return Problem(Code.NO_MATCH, f"`{name}` does not define `{wish}`.", f"{hint} `index_symbols` shows all.")
+    names = [symbol.full_name for symbol in symbols]
+    nearest = ", ".join(f"`{each}`" for each in get_close_matches(name, names, 3, 0.4) or names[:10])
+    hint = f"It defines {nearest}." if nearest else "It has no definitions that the index knows."
+    return Problem(Code.NO_MATCH, f"`{file}` does not define `{name}`.", f"{hint} `index_symbols` lists all.")
 
 
 def _build_page_answer(name: str, data: bytes, first: int, lines: int, last: int | None) -> Ending:
     total = count_lines(data)
     if first > total:
-        return Problem(Code.INVALID_ARGUMENTS, f"`{name}` has {total:,} lines.", f"Give a `line` from 1 to {total}.")
-    found = build_line_page(data, first, lines, CHARS)
-    rest = min(last or total, total)
-    note = f"[`{name}`, lines {found.first}-{found.last} of {total}."
-    if found.last < rest:
-        note += f' Go on with index_read {{"path": "{name}", "line": {found.last + 1}}}'
-    return Done(f"{found.text}\n{note}]", verbatim=True)
+        return Problem(Code.INVALID_ARGUMENTS, f"`{name}` has {total:,} lines.", f"Pass a `line` from 1 to {total}.")
+    page = build_line_page(data, first, lines, PAGE_CHARS)
+    note = f"[`{name}`, lines {page.first}-{page.last} of {total}."
+    if page.last < min(last or total, total):
+        note += f' Continue with index_read {{"path": "{name}", "line": {page.last + 1}}}'
+    return Done(f"{page.text}\n{note}]", verbatim=True)

@@ -1,4 +1,4 @@
-"""What is defined in this project, and where is it used or mentioned?"""
+"""What does this project define, and where does it mention a word?"""
 
 import json
 from collections.abc import Mapping
@@ -11,65 +11,58 @@ from mcp_server.model.index import Freshness, IndexRequest, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.project.definitions import ProjectSearchArguments, ProjectSymbolArguments
 
-# Is the index what the disk is? Brought up to date before each answer, as far as the time goes, and said in words.
-
-SLICE = 0.25
-"""Seconds between two looks whether the caller still waits."""
-SLICES = 40
+REFRESH_SECONDS = 0.25
+"""After each slice the caller can cancel, and learns how far the refresh is."""
+MAX_REFRESHES = 40
 
 
-async def refresh_index(ctx: Context) -> Freshness:
-    mark, turn = ctx.index.get_refresh_mark(), 0
-    while True:
-        now, turn = await to_thread.run_sync(ctx.index.refresh, mark, SLICE), turn + 1
-        if now.complete or turn >= SLICES:
-            return now
-        await ctx.progress(now.looked, None, f"reading what changed: {now.looked:,} files looked at")
+async def _refresh_index(ctx: Context) -> Freshness:
+    """Bring the index up to date, as far as time allows."""
+    mark = ctx.index.get_refresh_mark()
+    freshness = await to_thread.run_sync(ctx.index.refresh, mark, REFRESH_SECONDS)
+    for _ in range(MAX_REFRESHES - 1):
+        if freshness.complete:
+            break
+        await ctx.progress(freshness.looked, None, f"reading what changed: {freshness.looked:,} files checked")
+        freshness = await to_thread.run_sync(ctx.index.refresh, mark, REFRESH_SECONDS)
+    return freshness
 
 
-def describe_freshness(now: Freshness, ctx: Context) -> str:
-    """What stands behind the answer, in one sentence."""
-    files = f"{now.files:,} file{'s' if now.files != 1 else ''}"
-    out = ", ".join(f"{count:,} {why}" for why, count in sorted(now.left_out.items()))
-    kept_out = "Left out is what a rule keeps from this tool. " if ctx.hides else ""
-    left = f"; not in it: {out}" if out else ""
-    if now.complete:
-        return f"{kept_out}Index of {files}, as they are now{left}."
-    meanwhile = "Call again to go on with it, or use `grep` meanwhile."
-    return f"{kept_out}The index is still being made: {files} so far{left}. {meanwhile}"
-
-
-# Which part of what was found is this, and which call shows the next?
+def _describe_freshness(freshness: Freshness, ctx: Context) -> str:
+    files = f"{freshness.files:,} file{'s' if freshness.files != 1 else ''}"
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(freshness.left_out.items()))
+    not_indexed = f"; not in it: {reasons}" if reasons else ""
+    rule_note = "Left out is what a rule keeps from this tool. " if ctx.hides else ""
+    if freshness.complete:
+        return f"{rule_note}Index of {files}, as they are now{not_indexed}."
+    hint = "Call again to continue, or use `grep` meanwhile."
+    return f"{rule_note}The index is still being built: {files} so far{not_indexed}. {hint}"
 
 
 def format_next_call(tool: str, args: Mapping[str, Any], shown: int, total: int, complete: bool = True) -> str:
-    """Which entries are shown of how many, and the call that goes on; nothing where that was all."""
+    """Say which entries these are of how many, with the call for the next; empty if these are all."""
     offset = args.get("offset", 0)
-    end, least = offset + shown, "" if complete else "at least "
+    end = offset + shown
     if total and offset >= total:
         return f"There is nothing from entry {offset + 1:,} on: {total:,} were found."
     if offset == 0 and end >= total:
-        return "" if complete else f"There may be more than these {total:,}: time or room ran out, so narrow it."
-    told = f"Entries {offset + 1:,}-{end:,} of {least}{total:,}."
+        return "" if complete else f"There may be more than these {total:,}: time or space ran out, so narrow it."
+    entries = f"Entries {offset + 1:,}-{end:,} of {'' if complete else 'at least '}{total:,}."
     if end >= total:
-        return told
-    return f"{told} Go on with {tool} {json.dumps({**args, 'offset': end}, ensure_ascii=False)}"
+        return entries
+    return f"{entries} Continue with {tool} {json.dumps({**args, 'offset': end}, ensure_ascii=False)}"
 
 
 def format_closing_note(*sentences: str) -> str:
-    return f"\n[{' '.join(one for one in sentences if one)}]"
-
-
-# What is defined in this project, and where?
+    return f"\n[{' '.join(sentence for sentence in sentences if sentence)}]"
 
 
 async def search_symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
     if not (args.get("query", "").strip() or args.get("path", "").strip(" .") or args.get("kind") or args.get("glob")):
-        return Problem(
-            Code.INVALID_ARGUMENTS, "that asks for every symbol there is.", "Give a `query`, a `path` or a `kind`."
-        )
-    now = await refresh_index(ctx)
-    wanted = IndexRequest(
+        message = "this would list every symbol of the project."
+        return Problem(Code.INVALID_ARGUMENTS, message, "Pass a `query`, a `path` or a `kind`.")
+    freshness = await _refresh_index(ctx)
+    request = IndexRequest(
         args.get("query", ""),
         args.get("path", ""),
         args.get("glob", ""),
@@ -78,19 +71,15 @@ async def search_symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
         args.get("offset", 0),
         hides=ctx.hides,
     )
-    found = await to_thread.run_sync(ctx.index.find_symbols, wanted)
-    meta = {"total": found.total, "complete": found.complete and now.complete}
-    if not found.total:
-        what = f"Nothing is defined under `{wanted.query}`" if wanted.query else "No definitions were found"
-        return Done(
-            f"{what}. Words in the text are found by `index_search`."
-            + format_closing_note(describe_freshness(now, ctx)),
-            meta=meta,
-        )
-    rest = format_next_call("index_symbols", dict(args), len(found.shown), found.total, found.complete)
-    return Done(
-        "\n".join(map(format_symbol, found.shown)) + format_closing_note(rest, describe_freshness(now, ctx)), meta=meta
-    )
+    matches = await to_thread.run_sync(ctx.index.find_symbols, request)
+    meta = {"total": matches.total, "complete": matches.complete and freshness.complete}
+    source = _describe_freshness(freshness, ctx)
+    if not matches.total:
+        result = f"Nothing is defined as `{request.query}`" if request.query else "No definitions were found"
+        text = f"{result}. To find words in the text, use `index_search`."
+        return Done(text + format_closing_note(source), meta=meta)
+    rest = format_next_call("index_symbols", dict(args), len(matches.shown), matches.total, matches.complete)
+    return Done("\n".join(map(format_symbol, matches.shown)) + format_closing_note(rest, source), meta=meta)
 
 
 def format_symbol(symbol: Symbol) -> str:
@@ -98,12 +87,9 @@ def format_symbol(symbol: Symbol) -> str:
     return f"{symbol.path}:{lines}: {symbol.kind} {symbol.full_name}: {symbol.text}"
 
 
-# Where in this project is this spoken of?
-
-
 async def search_index(ctx: Context, args: ProjectSearchArguments) -> Ending:
-    now = await refresh_index(ctx)
-    wanted = IndexRequest(
+    freshness = await _refresh_index(ctx)
+    request = IndexRequest(
         args["query"],
         args.get("path", ""),
         args.get("glob", ""),
@@ -111,18 +97,15 @@ async def search_index(ctx: Context, args: ProjectSearchArguments) -> Ending:
         offset=args.get("offset", 0),
         hides=ctx.hides,
     )
-    found = await to_thread.run_sync(ctx.index.search, wanted)
-    meta = {"total": found.total, "files": found.files, "complete": found.complete and now.complete}
-    if not found.total:
-        hint = "Every word has to be in the file: try fewer, or the beginning of one with `*`."
-        return Done(
-            f"No file holds all of `{args['query']}`. {hint}" + format_closing_note(describe_freshness(now, ctx)),
-            meta=meta,
-        )
-    lines = [f"{hit.path}:{hit.line}: {hit.text}" for hit in found.shown]
-    least = "" if found.complete else "At least "
-    counted = (
-        f"{least}{found.total:,} line{'s' * (found.total != 1)} in {found.files:,} file{'s' * (found.files != 1)}."
-    )
-    rest = format_next_call("index_search", dict(args), len(lines), found.total, found.complete)
-    return Done("\n".join(lines) + format_closing_note(counted, rest, describe_freshness(now, ctx)), meta=meta)
+    matches = await to_thread.run_sync(ctx.index.search, request)
+    meta = {"total": matches.total, "files": matches.files, "complete": matches.complete and freshness.complete}
+    source = _describe_freshness(freshness, ctx)
+    if not matches.total:
+        hint = "A file must contain every word: try fewer words, or the beginning of one with `*`."
+        return Done(f"No file contains all of `{args['query']}`. {hint}" + format_closing_note(source), meta=meta)
+    lines = [f"{match.path}:{match.line}: {match.text}" for match in matches.shown]
+    files = f"{matches.files:,} file{'s' if matches.files != 1 else ''}"
+    count = f"{matches.total:,} line{'s' if matches.total != 1 else ''} in {files}."
+    rest = format_next_call("index_search", dict(args), len(lines), matches.total, matches.complete)
+    note = format_closing_note(count if matches.complete else f"At least {count}", rest, source)
+    return Done("\n".join(lines) + note, meta=meta)

@@ -1,4 +1,4 @@
-"""Where is it? `grep` looks into files, `glob` looks at their names."""
+"""Where is it? `grep` searches the content of files, `glob` their names."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,17 +11,17 @@ from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Search, SearchResult
 from mcp_server.model.results import Done, Ending
 from tools.search.definitions import ENTRIES, LEFT_OUT, WANT, GlobArguments
 
-Hides: TypeAlias = Callable[[str], bool] | None
-NAMES = 100
-SECONDS = 30.0
+PathFilter: TypeAlias = Callable[[str], bool] | None
+GLOB_PAGE = 100
+TIMEOUT_SECONDS = 30.0
 
 
 async def grep(ctx: Context, args: Mapping[str, Any]) -> Ending:
     return await to_thread.run_sync(_grep, ctx.files, ctx.hides, args)
 
 
-def _grep(files: Files, hides: Hides, args: Mapping[str, Any]) -> Ending:
-    around = args.get("context", args.get("-C"))
+def _grep(files: Files, hides: PathFilter, args: Mapping[str, Any]) -> Ending:
+    context_lines = args.get("context", args.get("-C"))
     search = Search(
         pattern=args["pattern"],
         path=args.get("path", ""),
@@ -29,87 +29,82 @@ def _grep(files: Files, hides: Hides, args: Mapping[str, Any]) -> Ending:
         type=args.get("type") or None,
         ignore_case=args.get("-i", False),
         multiline=args.get("multiline", False),
-        before=args.get("-B", 0) if around is None else around,
-        after=args.get("-A", 0) if around is None else around,
+        before=args.get("-B", 0) if context_lines is None else context_lines,
+        after=args.get("-A", 0) if context_lines is None else context_lines,
         only_matching=args.get("-o", False),
         want=WANT[args.get("output_mode", "files_with_matches")],
         limit=args.get("head_limit", ENTRIES),
         offset=args.get("offset", 0),
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         line_numbers=args.get("-n", True),
         hides=hides,
     )
-    found = files.grep(search)
-    if not found.total:
-        return Done(
-            _describe_nothing_found(f"Nothing matches `{search.pattern}`", search, found), meta=_build_meta(found)
-        )
-    counted = _format_count(search, found) + (
-        "" if is_secret(search.path) else ", files that usually hold secrets left out"
-    )
-    note = _format_page_note("grep", args, search, found, counted)
-    return Done("\n".join([*found.lines, "", note]), meta=_build_meta(found))
+    result = files.grep(search)
+    if not result.total:
+        text = _describe_no_matches(f"Nothing matches `{search.pattern}`", search, result)
+        return Done(text, meta=_build_meta(result))
+    secrets = "" if is_secret(search.path) else ", files that usually hold secrets left out"
+    note = _format_page_note("grep", args, search, result, _format_count(search, result) + secrets)
+    return Done("\n".join([*result.lines, "", note]), meta=_build_meta(result))
 
 
-def _format_count(search: Search, found: SearchResult) -> str:
-    files = f"{found.files:,} file{'s' if found.files != 1 else ''}"
-    if found.matches is None:
+def _format_count(search: Search, result: SearchResult) -> str:
+    files = f"{result.files:,} file{'s' if result.files != 1 else ''}"
+    if result.matches is None:
         return files
-    what = "match" if search.multiline or search.only_matching else "matching line"
-    return f"{found.matches:,} {what}{('es' if what == 'match' else 's') if found.matches != 1 else ''} in {files}"
+    noun, plural = ("match", "es") if search.multiline or search.only_matching else ("matching line", "s")
+    return f"{result.matches:,} {noun}{plural if result.matches != 1 else ''} in {files}"
 
 
-def _describe_nothing_found(said: str, search: Search, found: SearchResult) -> str:
+def _describe_no_matches(sentence: str, search: Search, result: SearchResult) -> str:
     where = f" in `{search.path}`" if search.path else ""
-    only = [*(f"`{glob}`" for glob in search.globs), *([f"type `{search.type}`"] if search.type else [])]
-    if found.timed_out:
-        return f"{said}{where} so far: the search was stopped after {search.timeout:g} s. Narrow it and search again."
-    among = f" among files of {' and '.join(only)}" if only else ""
-    wider = " Try it without `path`." if search.path else ""
-    part = "" if found.complete else " Some files were too large or could not be read to their end."
-    left_out = f"[Not searched: {LEFT_OUT}; name one as `path` to search it.]{_format_rule_note(search)}"
-    return f"{said}{where}{among}.{wider}{part}\n{left_out}"
+    if result.timed_out:
+        return f"{sentence}{where} so far: the search was stopped after {search.timeout:g} s. Narrow it and try again."
+    filters = [*(f"`{glob}`" for glob in search.globs), *([f"type `{search.type}`"] if search.type else [])]
+    among = f" among files of {' and '.join(filters)}" if filters else ""
+    hint = " Try it without `path`." if search.path else ""
+    incomplete = "" if result.complete else " Some files were too large or could not be read to their end."
+    not_searched = f"[Not searched: {LEFT_OUT}; name one as `path` to search it.]{_format_rule_note(search)}"
+    return f"{sentence}{where}{among}.{hint}{incomplete}\n{not_searched}"
 
 
-def _format_page_note(tool: str, args: Mapping[str, Any], search: Search, found: SearchResult, counted: str) -> str:
-    """Which part this is of how much, what was not looked at, and the call that goes on."""
-    total = f"{'' if found.complete else 'at least '}{found.total:,}"
-    end = min(search.offset + search.limit, found.total) if search.limit else found.total
-    notes = [counted if found.complete else f"At least {counted}"]
-    if search.offset >= found.total:
-        notes = [f"There is nothing from entry {search.offset + 1:,} on: {total} were found ({counted})"]
-    elif search.offset or end < found.total:
+def _format_page_note(tool: str, args: Mapping[str, Any], search: Search, result: SearchResult, count: str) -> str:
+    """Say which entries these are of how many, what was not searched, and how to get the next."""
+    total = f"{'' if result.complete else 'at least '}{result.total:,}"
+    end = min(search.offset + search.limit, result.total) if search.limit else result.total
+    notes = [count if result.complete else f"At least {count}"]
+    if search.offset >= result.total:
+        notes = [f"There is nothing from entry {search.offset + 1:,} on: {total} were found ({count})"]
+    elif search.offset or end < result.total:
         notes.append(f"entries {search.offset + 1:,}-{end:,} of {total} are shown")
     text = f"[{'; '.join(notes)}."
-    if found.timed_out:
+    if result.timed_out:
         text += f" The search was stopped after {search.timeout:g} s: narrow it to see the rest."
-    if end < found.total:
-        call = json.dumps({**args, "offset": end}, ensure_ascii=False)
-        text += f" Go on with {tool} {call}"
+    if end < result.total:
+        text += f" Continue with {tool} {json.dumps({**args, 'offset': end}, ensure_ascii=False)}"
     return text + "]" + _format_rule_note(search)
 
 
 def _format_rule_note(search: Search) -> str:
-    """Said whenever there is such a rule: what it keeps out of this answer would say what lies there."""
+    # Added whenever there is such a rule: adding it only if the rule hid something would show that something is there.
     return f"\n{LEFT_OUT_BY_RULE}" if search.hides else ""
 
 
-def _build_meta(found: SearchResult) -> dict[str, Any]:
-    return {"total": found.total, "files": found.files, "complete": found.complete, "engine": found.engine}
+def _build_meta(result: SearchResult) -> dict[str, Any]:
+    return {"total": result.total, "files": result.files, "complete": result.complete, "engine": result.engine}
 
 
 async def glob(ctx: Context, args: GlobArguments) -> Ending:
     return await to_thread.run_sync(_glob, ctx.files, ctx.hides, args)
 
 
-def _glob(files: Files, hides: Hides, args: GlobArguments) -> Ending:
+def _glob(files: Files, hides: PathFilter, args: GlobArguments) -> Ending:
     path, offset = args.get("path", ""), args.get("offset", 0)
-    search = Search(args["pattern"], path, limit=NAMES, offset=offset, timeout=SECONDS, hides=hides)
-    found = files.glob(search)
-    if not found.total:
-        return Done(
-            _describe_nothing_found(f"No file is named `{search.pattern}`", search, found), meta=_build_meta(found)
-        )
-    counted = f"{found.total:,} file{'s' if found.total != 1 else ''}, newest first"
-    note = _format_page_note("glob", args, search, found, counted)
-    return Done("\n".join([*found.lines, "", note]), meta=_build_meta(found))
+    search = Search(args["pattern"], path, limit=GLOB_PAGE, offset=offset, timeout=TIMEOUT_SECONDS, hides=hides)
+    result = files.glob(search)
+    if not result.total:
+        text = _describe_no_matches(f"No file is named `{search.pattern}`", search, result)
+        return Done(text, meta=_build_meta(result))
+    count = f"{result.total:,} file{'s' if result.total != 1 else ''}, newest first"
+    note = _format_page_note("glob", args, search, result, count)
+    return Done("\n".join([*result.lines, "", note]), meta=_build_meta(result))

@@ -1,7 +1,7 @@
-"""What has to be true before a todo is done? Four kinds of criterion, and how each is checked.
+"""What must be true before a todo is done? Four kinds of criterion, and how each is checked.
 
-Nothing is checked here by its own hands: what a criterion looks at or runs is a call through the gate at that moment,
-so that a todo can look at and run what its caller could, and no more.
+Every check is a tool call through the gate, made at that moment, so a criterion can read and run what its caller could,
+and no more.
 """
 
 import shlex
@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_server.model.context import Context
-from mcp_server.model.results import Code, Done, Problem
+from mcp_server.model.results import Code, Done, Problem, Question
 from mcp_server.model.todos import Criterion, CriterionVerdict, Result
 from tools.single_test import build_test_command, find_name_fault, find_python, get_exit_code, parse_test_run, run_line
 from tools.todos.definitions import SECONDS
 
-SHOWN = 400
-
+MAX_OUTPUT_CHARS = 400
 
 KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "command_exit_zero": (frozenset(("command",)), frozenset(("seconds",))),
@@ -23,91 +22,87 @@ KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "file_contains": (frozenset(("path",)), frozenset(("text", "pattern"))),
     "test_passes": (frozenset(("test",)), frozenset(("seconds",))),
 }
-"""What each type needs, and what it may have besides."""
+"""The required and the optional parameters of each type."""
 
 
 def find_criteria_problem(criteria: Sequence[Mapping[str, Any]]) -> Problem | None:
-    """What is wrong with criteria that fit the schema."""
-    for number, one in enumerate(criteria, 1):
-        needed, more = KEYS[one["type"]]
-        given = frozenset(one["params"])
+    """Find what the schema cannot express: parameters that a type lacks, does not take, or cannot use."""
+    for number, criterion in enumerate(criteria, 1):
+        required, optional = KEYS[criterion["type"]]
+        names = frozenset(criterion["params"])
         fault = ""
-        if missing := needed - given:
+        if missing := required - names:
             fault = f"needs `{min(missing)}`"
-        elif extra := given - needed - more:
+        elif extra := names - required - optional:
             fault = f"takes no `{min(extra)}`"
-        elif one["type"] == "file_contains" and len(given & {"text", "pattern"}) != 1:
+        elif criterion["type"] == "file_contains" and len(names & {"text", "pattern"}) != 1:
             fault = "needs either `text` or `pattern`"
-        elif "test" in given:
-            fault = find_name_fault(one["params"]["test"])
+        elif "test" in names:
+            fault = find_name_fault(criterion["params"]["test"])
         if fault:
-            message = f"criterion {number}, `{one['type']}`, {fault}."
-            return Problem(Code.INVALID_ARGUMENTS, message, "Nothing was kept. Correct it and call again.")
+            message = f"criterion {number}, `{criterion['type']}`, {fault}."
+            return Problem(Code.INVALID_ARGUMENTS, message, "Nothing was stored. Correct it and call again.")
     return None
 
 
 async def check_criterion(ctx: Context, criterion: Criterion) -> Result:
-    verdict, said, refused = await CHECKS[criterion.type](ctx, criterion.params)
-    if refused is None:
-        return Result(criterion.type, verdict, said[: 3 * SHOWN])
-    layer = str((refused.data or {}).get("layer", ""))
-    return Result(criterion.type, verdict, refused.message[:SHOWN], str(refused.code), layer)
+    verdict, message, refusal = await CHECKS[criterion.type](ctx, criterion.params)
+    if refusal is None:
+        return Result(criterion.type, verdict, message[: 3 * MAX_OUTPUT_CHARS])
+    layer = str((refusal.data or {}).get("layer", ""))
+    return Result(criterion.type, verdict, refusal.message[:MAX_OUTPUT_CHARS], str(refusal.code), layer)
 
 
-Answer = tuple[CriterionVerdict, str, Problem | None]
+Check = tuple[CriterionVerdict, str, Problem | None]
+"""A verdict, a message, and the problem if a tool refused."""
 
 
-def _build_unclear_answer(problem: Problem) -> Answer:
-    return CriterionVerdict.UNCLEAR, problem.message, problem
+def _build_unclear_check(ending: Problem | Question) -> Check:
+    if isinstance(ending, Problem):
+        return CriterionVerdict.UNCLEAR, ending.message, ending
+    return CriterionVerdict.UNCLEAR, "it waits for the user", None
 
 
-async def _check_command(ctx: Context, params: Mapping[str, Any]) -> Answer:
+async def _check_command(ctx: Context, params: Mapping[str, Any]) -> Check:
     return await _run_check(ctx, params["command"], params)
 
 
-async def _check_test(ctx: Context, params: Mapping[str, Any]) -> Answer:
+async def _check_test(ctx: Context, params: Mapping[str, Any]) -> Check:
     return await _run_check(ctx, build_test_command(params["test"], await find_python(ctx.files)), params)
 
 
-async def _run_check(ctx: Context, command: str, params: Mapping[str, Any]) -> Answer:
+async def _run_check(ctx: Context, command: str, params: Mapping[str, Any]) -> Check:
     seconds = params.get("seconds", SECONDS)
     ending = await run_line(ctx, command, seconds)
     code = get_exit_code(ending)
     if code is None:
-        late = (CriterionVerdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None)
-        return _build_unclear_answer(ending) if isinstance(ending, Problem) else late
+        if isinstance(ending, Problem):
+            return _build_unclear_check(ending)
+        return CriterionVerdict.UNCLEAR, f"`{command}` did not end within {seconds} s and was stopped", None
     if code == 0:
         return CriterionVerdict.PASSED, f"`{command}` exited with 0", None
-    printed = parse_test_run("", ending).text.strip()
-    return CriterionVerdict.FAILED, f"`{command}` exited with {code}: {printed[-SHOWN:]}", None
+    output = parse_test_run("", ending).text.strip()
+    return CriterionVerdict.FAILED, f"`{command}` exited with {code}: {output[-MAX_OUTPUT_CHARS:]}", None
 
 
-async def _check_exists(ctx: Context, params: Mapping[str, Any]) -> Answer:
+async def _check_exists(ctx: Context, params: Mapping[str, Any]) -> Check:
     ending = await ctx.call_tool("fs_file_info", {"path": params["path"]})
     if isinstance(ending, Done):
-        return CriterionVerdict.PASSED, f"`{params['path']}` is there", None
+        return CriterionVerdict.PASSED, f"`{params['path']}` exists", None
     if isinstance(ending, Problem) and ending.code is Code.NOT_FOUND:
         return CriterionVerdict.FAILED, f"there is no `{params['path']}`", None
-    return (
-        _build_unclear_answer(ending)
-        if isinstance(ending, Problem)
-        else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
-    )
+    return _build_unclear_check(ending)
 
 
-async def _check_contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
+async def _check_contains(ctx: Context, params: Mapping[str, Any]) -> Check:
     path, pattern = params["path"], params.get("pattern") or escape_pattern(params["text"])
-    verdict, said, refused = await _check_exists(ctx, params)
-    if verdict is not CriterionVerdict.PASSED:
-        return verdict, said, refused
+    existence = await _check_exists(ctx, params)
+    if existence[0] is not CriterionVerdict.PASSED:
+        return existence
     call = {"pattern": pattern, "path": path, "output_mode": "content", "multiline": "\n" in params.get("text", "")}
     ending = await ctx.call_tool("grep", call)
     if not isinstance(ending, Done):
-        return (
-            _build_unclear_answer(ending)
-            if isinstance(ending, Problem)
-            else (CriterionVerdict.UNCLEAR, "it waits for the user", None)
-        )
+        return _build_unclear_check(ending)
     if ending.meta.get("total"):
         return CriterionVerdict.PASSED, f"`{path}` contains it", None
     if not ending.meta.get("complete", True):
@@ -115,7 +110,7 @@ async def _check_contains(ctx: Context, params: Mapping[str, Any]) -> Answer:
     return CriterionVerdict.FAILED, f"`{path}` does not contain it", None
 
 
-CHECKS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Answer]]] = {
+CHECKS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Check]]] = {
     "command_exit_zero": _check_command,
     "file_exists": _check_exists,
     "file_contains": _check_contains,
@@ -124,13 +119,12 @@ CHECKS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Answer]]] = {
 
 
 def escape_pattern(text: str) -> str:
-    """A regular expression that matches this text and nothing else, in every dialect that `grep` may speak."""
-    return "".join(f"\\{sign}" if sign in r"\.+*?()|[]{}^$#&-~" else sign for sign in text)
+    """Build a regular expression that matches this text and nothing else in every engine that `grep` may use."""
+    return "".join(f"\\{char}" if char in r"\.+*?()|[]{}^$#&-~" else char for char in text)
 
 
 def describe_criterion(criterion: Criterion) -> str:
-    """A criterion in a few words."""
     params = criterion.params
-    what = params.get("command") or params.get("test") or params.get("path", "")
-    inside = params.get("text") or params.get("pattern")
-    return f"{criterion.type} {shlex.quote(what)[:120]}" + (f" {inside[:60]!r}" if inside else "")
+    target = params.get("command") or params.get("test") or params.get("path", "")
+    content = params.get("text") or params.get("pattern")
+    return f"{criterion.type} {shlex.quote(target)[:120]}" + (f" {content[:60]!r}" if content else "")

@@ -1,4 +1,4 @@
-"""Is it done? `TodoClaim` says so, `TodoVerify` looks. Whoever claims does not verify: criteria do, or the person."""
+"""Is it done? `TodoClaim` says so; `TodoVerify` checks, by criteria. Without any, the user decides."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,67 +12,67 @@ from tools.todos.todos import StoredTodo, build_todo_data, find_todo, format_lin
 
 
 async def claim_todo(ctx: Context, args: TodoClaimArguments) -> Ending:
-    evidence = [Evidence(one["type"], one["data"]) for one in args.get("evidence", ())]
-    kept = await find_todo(ctx, args["id"])
-    if not isinstance(kept, Problem):
+    evidence = [Evidence(piece["type"], piece["data"]) for piece in args.get("evidence", ())]
+    stored = await find_todo(ctx, args["id"])
+    if not isinstance(stored, Problem):
         change = partial(claim, explanation=args["explanation"], evidence=evidence)
-        kept = await take_step(ctx, kept, change, "claimed", {"evidence": [one.type for one in evidence]})
-    if isinstance(kept, Problem):
-        return kept
-    if args.get("auto_verify") and kept.todo.criteria:
-        return await verify_claim(ctx, kept)
-    return Done(f"{format_line(kept)}\n{_describe_waiting(kept)}", build_todo_data(kept))
+        stored = await take_step(ctx, stored, change, "claimed", {"evidence": [piece.type for piece in evidence]})
+    if isinstance(stored, Problem):
+        return stored
+    if args.get("auto_verify") and stored.todo.criteria:
+        return await _verify_claim(ctx, stored)
+    return Done(f"{format_line(stored)}\n{_describe_next_step(stored)}", build_todo_data(stored))
 
 
-def _describe_waiting(kept: StoredTodo) -> str:
-    if kept.todo.criteria:
-        return "Claimed is not done: `TodoVerify` checks its criteria."
-    return f"Claimed is not done: it has no criteria, so it waits for the user (`menugate todos accept {kept.id}`)."
+def _describe_next_step(stored: StoredTodo) -> str:
+    if stored.todo.criteria:
+        return "A claim is not enough: `TodoVerify` checks its criteria."
+    return f"A claim is not enough: without criteria, the user must accept it (`menugate todos accept {stored.id}`)."
 
 
 async def verify(ctx: Context, args: TodoVerifyArguments) -> Ending:
-    kept = await find_todo(ctx, args["id"])
-    return kept if isinstance(kept, Problem) else await verify_claim(ctx, kept)
+    stored = await find_todo(ctx, args["id"])
+    return stored if isinstance(stored, Problem) else await _verify_claim(ctx, stored)
 
 
-async def verify_claim(ctx: Context, kept: StoredTodo) -> Ending:
-    if isinstance(problem := judge(kept.todo, ()), Problem):
+async def _verify_claim(ctx: Context, stored: StoredTodo) -> Ending:
+    if isinstance(problem := judge(stored.todo, ()), Problem):
         return problem
-    if not kept.todo.criteria:
-        return Done(f"{format_line(kept)}\n{_describe_waiting(kept)}", build_todo_data(kept))
+    if not stored.todo.criteria:
+        return Done(f"{format_line(stored)}\n{_describe_next_step(stored)}", build_todo_data(stored))
     results: list[Result] = []
-    for number, criterion in enumerate(kept.todo.criteria):
-        await ctx.progress(number, len(kept.todo.criteria), criterion.type)
+    for number, criterion in enumerate(stored.todo.criteria):
+        await ctx.progress(number, len(stored.todo.criteria), criterion.type)
         results.append(await check_criterion(ctx, criterion))
-    settled = await _settle_claim(ctx, kept, results)
-    if isinstance(settled, Problem):
-        return settled
-    lines = [format_line(settled), *(f"- {one.type} {one.verdict}: {one.said}" for one in results)]
-    text = "\n".join([*lines, _describe_outcome(settled, results)])
-    printed = any(one.type in RUNS and one.verdict is CriterionVerdict.FAILED for one in results)
-    return Done(text, build_todo_data(settled), outside="what the criteria ran" if printed else None)
+    updated = await _store_results(ctx, stored, results)
+    if isinstance(updated, Problem):
+        return updated
+    lines = [format_line(updated), *(f"- {result.type} {result.verdict}: {result.said}" for result in results)]
+    text = "\n".join([*lines, _describe_outcome(updated, results)])
+    shows_output = any(result.type in RUNS and result.verdict is CriterionVerdict.FAILED for result in results)
+    return Done(text, build_todo_data(updated), outside="what the criteria ran" if shows_output else None)
 
 
-async def _settle_claim(ctx: Context, kept: StoredTodo, results: Sequence[Result]) -> StoredTodo | Problem:
-    """What was checked is the claim that was there before the checks, and no later one."""
-    looked_at = kept.todo
+async def _store_results(ctx: Context, stored: StoredTodo, results: Sequence[Result]) -> StoredTodo | Problem:
+    checked = stored.todo
 
     def change(todo: Todo) -> Todo | Problem:
-        return judge(todo, results) if todo.claims == looked_at.claims else OVERTAKEN
+        # A claim made while the criteria ran was not checked.
+        return judge(todo, results) if todo.claims == checked.claims else OVERTAKEN
 
-    passed = all(one.verdict is CriterionVerdict.PASSED for one in results)
-    facts = {"criteria": [f"{one.type} {one.code or one.verdict}" for one in results]}
-    return await take_step(ctx, kept, change, "verified" if passed else "not verified", facts)
+    passed = all(result.verdict is CriterionVerdict.PASSED for result in results)
+    facts = {"criteria": [f"{result.type} {result.code or result.verdict}" for result in results]}
+    return await take_step(ctx, stored, change, "verified" if passed else "not verified", facts)
 
 
 OVERTAKEN = Problem(
-    Code.BUSY, "this todo was claimed anew while its criteria were checked; nothing was kept.", "Verify it again."
+    Code.BUSY, "this todo was claimed again while its criteria were checked; nothing was stored.", "Verify it again."
 )
 
 
-def _describe_outcome(kept: StoredTodo, results: Sequence[Result]) -> str:
-    if kept.todo.state is TodoState.VERIFIED:
+def _describe_outcome(stored: StoredTodo, results: Sequence[Result]) -> str:
+    if stored.todo.state is TodoState.VERIFIED:
         return "Verified."
-    if any(one.verdict is CriterionVerdict.FAILED for one in results):
-        return "Not verified; it stays claimed. Mend what failed, and claim it again with new evidence."
-    return "Not verified; it stays claimed, because not all of it could be checked."
+    if any(result.verdict is CriterionVerdict.FAILED for result in results):
+        return "Not verified; it stays claimed. Fix what failed, and claim it again with new evidence."
+    return "Not verified; it stays claimed, because some criteria could not be checked."

@@ -114,7 +114,7 @@ def test_nothing_above_the_workspace_is_a_repository(bench: Bench, tmp_path: Pat
     (bench.root / "plain").mkdir()
     refused(bench, "plain", Code.NOT_FOUND)
     told = bench.problem("git_status", repo_path="plain")
-    assert "starting menugate with that folder" in told.way_out
+    assert "start menugate in that folder" in told.way_out
 
 
 @pytest.mark.parametrize("path", ["..", "/", "/etc", "repo/../..", "~", "nowhere", "repo/a.txt", ".menugate"])

@@ -164,7 +164,7 @@ def test_going_to_a_branch_and_back(bench: Bench) -> None:
     told = bench.done("git_checkout", branch_name="other")
     assert told.data is not None
     assert (told.data["from"]["branch"], told.data["to"]["branch"], told.data["files"]) == ("main", "other", 3)
-    assert told.text.startswith("Went from `main` (")
+    assert told.text.startswith("Switched from `main` (")
     assert "Already on `other`" in bench.done("git_checkout", branch_name="other").text
     git(bench.root, "checkout", "-q", "--detach")
     assert "On no branch (detached HEAD)" in bench.done("git_status").text

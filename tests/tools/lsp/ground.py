@@ -126,6 +126,6 @@ def body() -> str:
 
 
 def patient(**seconds: float) -> Any:
-    from tools.lsp.lsp import PATIENCE
+    from tools.lsp.lsp import TIMEOUTS
 
-    return replace(PATIENCE, **seconds)
+    return replace(TIMEOUTS, **seconds)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.lsp.connection import MOST_FRAME, MOST_HEAD, BrokenFrame, FrameReader, frame_message
+from tools.lsp.connection import MAX_BODY_BYTES, MAX_HEAD_BYTES, BrokenFrame, FrameReader, frame_message
 
 MESSAGES = st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.text(), max_size=4), max_size=5)
 
@@ -33,18 +33,18 @@ def test_half_a_character_is_still_sent() -> None:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"Content-Length: 1000000000\r\n\r\n", "more than 33,554,432"),
-        (b"Content-Length: %d\r\n\r\n" % (MOST_FRAME + 1), "bytes"),
-        (b"Content-Length: 99999999999999999999\r\n\r\n", "no readable length"),
-        (b"Content-Length: -1\r\n\r\n", "no readable length"),
-        (b"Content-Length: 1_0\r\n\r\n", "no readable length"),
-        (b"Content-Length: \r\n\r\n", "no readable length"),
+        (b"Content-Length: 1000000000\r\n\r\n", "over the limit of 33,554,432"),
+        (b"Content-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1), "bytes"),
+        (b"Content-Length: 99999999999999999999\r\n\r\n", "without a readable length"),
+        (b"Content-Length: -1\r\n\r\n", "without a readable length"),
+        (b"Content-Length: 1_0\r\n\r\n", "without a readable length"),
+        (b"Content-Length: \r\n\r\n", "without a readable length"),
         (b"Content-Type: x\r\n\r\n{}", "without its length"),
-        (b"x" * (MOST_HEAD + 1), "head of more than"),
-        (b"Content-Length: 3\r\n\r\n{]}", "no JSON"),
-        (b"Content-Length: 2\r\n\r\n\xff\xfe", "no JSON"),
-        (b"Content-Length: 2\r\n\r\n[]", "no JSON object"),
-        (b"Content-Length: 100000\r\n\r\n" + b"[" * 100_000, "no JSON"),
+        (b"x" * (MAX_HEAD_BYTES + 1), "head of more than"),
+        (b"Content-Length: 3\r\n\r\n{]}", "not JSON"),
+        (b"Content-Length: 2\r\n\r\n\xff\xfe", "not JSON"),
+        (b"Content-Length: 2\r\n\r\n[]", "not a JSON object"),
+        (b"Content-Length: 100000\r\n\r\n" + b"[" * 100_000, "not JSON"),
     ],
 )
 def test_what_is_no_message_is_not_waited_for(sent: bytes, why: str) -> None:
@@ -53,6 +53,6 @@ def test_what_is_no_message_is_not_waited_for(sent: bytes, why: str) -> None:
 
 
 def test_the_largest_message_that_is_taken_is_taken() -> None:
-    body = b'{"a":"' + b"x" * (MOST_FRAME - 8) + b'"}'
+    body = b'{"a":"' + b"x" * (MAX_BODY_BYTES - 8) + b'"}'
     (message,) = FrameReader().feed(b"content-length:%d\r\n\r\n" % len(body) + body)
-    assert len(message["a"]) == MOST_FRAME - 8
+    assert len(message["a"]) == MAX_BODY_BYTES - 8

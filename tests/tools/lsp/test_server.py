@@ -67,8 +67,8 @@ async def test_a_page_of_them_and_the_call_that_goes_on(started: Started) -> Non
         call: Any = json.loads(text[text.index("{") : text.rindex("}") + 1])
         asked = {"command": "goto_references", "path": "a.py", "symbol": "greet", "line": 1, "limit": 1}
         assert call == {**asked, "offset": 2}
-        assert "Go on" not in await one.text(**call)
-        assert "there is nothing from 10 on" in await one.text(**call | {"offset": 9})
+        assert "Continue" not in await one.text(**call)
+        assert "nothing from 10 on" in await one.text(**call | {"offset": 9})
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", None])
@@ -161,11 +161,11 @@ async def test_a_server_nobody_asks_any_more_is_told_goodbye(started: Started, t
 async def test_one_that_never_answers_is_stopped(
     started: Started, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(lsp, "PATIENCE", patient(start=0.3, answer=0.3))
+    monkeypatch.setattr(lsp, "TIMEOUTS", patient(start=0.3, answer=0.3))
     async with started(on={method: [["silent"]]}) as one:
         ending = await problem(one)
         assert (ending.code, one.pids) == (Code.TIMEOUT, [])
-        assert "`ty` did not answer in time and was stopped; the next call starts it anew." in ending.message
+        assert "`ty` did not answer in time and was stopped; the next call restarts it." in ending.message
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ async def test_one_that_never_answers_is_stopped(
     [
         (
             [["complain", "no memory left"], ["end", 3]],
-            "it ended. The next call starts it anew. Its last words: no memory",
+            "it ended. The next call restarts it. Its last output: no memory",
         ),
-        ([["raw", "Content-Length: 1000000000\r\n\r\n"]], "a message of 1,000,000,000 bytes, and more than"),
-        ([["raw", "Content-Length: 3\r\n\r\n{]}"]], "a message that is no JSON"),
+        ([["raw", "Content-Length: 1000000000\r\n\r\n"]], "a message of 1,000,000,000 bytes, over the limit"),
+        ([["raw", "Content-Length: 3\r\n\r\n{]}"]], "a message that is not JSON"),
         ([["raw", "hello\r\n\r\n"]], "a message without its length"),
         ([["raw", "Content-Length: 9\r\n\r\n"], ["end", 0]], "it ended"),
     ],
@@ -230,7 +230,7 @@ async def test_what_gave_way_to_a_change_is_asked_again(started: Started) -> Non
         ("workspace/configuration", {"items": [{"section": "python.analysis"}, {}]}, {"result": [None, None]}),
         ("client/registerCapability", {"registrations": []}, {"result": None}),
         ("window/showMessageRequest", {"type": 1, "message": "?", "actions": []}, {"result": None}),
-        ("workspace/run", {}, {"error": {"code": -32601, "message": "`workspace/run` is not done here."}}),
+        ("workspace/run", {}, {"error": {"code": -32601, "message": "`workspace/run` is not supported."}}),
     ],
 )  # fmt: skip
 async def test_what_it_asks_of_us_does_not_happen(
@@ -339,7 +339,7 @@ async def test_results_of_any_shape_are_no_fault_of_ours(started: Started, hosti
 async def test_it_says_so_while_the_project_is_still_looked_through(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lsp, "PATIENCE", patient(indexing=0.1))
+    monkeypatch.setattr(lsp, "TIMEOUTS", patient(indexing=0.1))
     begin = ["say", "$/progress", {"token": 1, "value": {"kind": "begin", "title": "indexing"}}]
     async with started(on={"initialized": [begin]}) as one:
         assert "still indexing" in await one.text("goto_references", symbol="greet", line=1)
@@ -352,7 +352,7 @@ async def test_it_says_so_while_the_project_is_still_looked_through(
 
 
 async def test_problems_that_are_announced_are_waited_for(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lsp, "PATIENCE", patient(diagnostics=0.3))
+    monkeypatch.setattr(lsp, "TIMEOUTS", patient(diagnostics=0.3))
     here = {"start": {"line": 4, "character": 0}, "end": {"line": 4, "character": 3}}
 
     def publish(uri: str, **about: Any) -> list[Any]:
@@ -424,8 +424,8 @@ def symbol(name: str, kind: int, line: int) -> dict[str, Any]:
     ("arguments", "code", "said"),
     [
         ({"symbol": "name", "line": 5}, Code.NO_MATCH, "which reads `greet(greet)`. It is on line 2, 1."),
-        ({"symbol": "nope", "line": 5}, Code.NO_MATCH, "It is nowhere in the file."),
-        ({"symbol": "greet", "line": 6}, Code.INVALID_ARGUMENTS, "`a.py` has 5 lines, and no line 6."),
+        ({"symbol": "nope", "line": 5}, Code.NO_MATCH, "The file does not contain it."),
+        ({"symbol": "greet", "line": 6}, Code.INVALID_ARGUMENTS, "`a.py` has only 5 lines, no line 6."),
     ],
 )  # fmt: skip
 async def test_what_cannot_be_pointed_at(started: Started, arguments: dict[str, Any], code: Code, said: str) -> None:
@@ -438,8 +438,8 @@ async def test_what_cannot_be_pointed_at(started: Started, arguments: dict[str, 
 async def test_what_it_cannot_do_is_said(started: Started) -> None:
     on = {"initialize": [["answer", {"capabilities": {"hoverProvider": True}}]]}
     async with started(on=on) as one:
-        assert "does not do that (`rename`)" in (await problem(one, "rename_preview", new_name="x")).message
-        assert "does not do that" in (await problem(one, "document_symbols")).message
+        assert "does not support `rename`" in (await problem(one, "rename_preview", new_name="x")).message
+        assert "does not support" in (await problem(one, "document_symbols")).message
 
 
 async def test_files_that_are_none_for_it(started: Started, tmp_path: Path) -> None:
@@ -518,7 +518,7 @@ class TestWhichServer:
             assert named.code is Code.PROFILE_TOO_LOW
             one.profile = Profile.TRUSTED
             text = await one.text("hover_symbol", symbol="greet", line=1, server="jedi-language-server")
-            assert "`jedi-language-server` answered, and it knows syntax errors only." in text
+            assert "`jedi-language-server` answered, and it reports syntax errors only." in text
 
     async def test_languages_whose_servers_all_may_are_for_trusted_projects(self, started: Started) -> None:
         async with started(name="gopls") as one:
@@ -533,7 +533,7 @@ class TestWhichServer:
         async with started() as one:
             one.profile = Profile.TRUSTED
             ending = await problem(one, server="gopls")
-            assert "`gopls` is no server for Python." in ending.message
+            assert "`gopls` is not a server for Python." in ending.message
 
     async def test_one_that_lies_in_the_workspace_is_nobodys(self, started: Started, tmp_path: Path) -> None:
         async with started() as one:
