@@ -11,7 +11,7 @@ from mcp_server.guards.index.query import IndexQuery, IndexScope
 from mcp_server.guards.index.refresh import Round
 from mcp_server.guards.index.symbols import find_defined_symbols
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.search.globs import BadGlob, Globs
+from mcp_server.guards.search.globs import BadGlob, Globs, build_glob_refusal
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import KINDS, Freshness, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import Query
@@ -162,10 +162,4 @@ def _parse_globs(pattern: str) -> Globs:
     try:
         return Globs.from_patterns(one.strip() for one in pattern.split(";") if one.strip())
     except BadGlob as error:
-        raise Refusal(
-            Problem(
-                Code.INVALID_ARGUMENTS,
-                f"`{pattern}` is not a pattern for paths: {error}.",
-                "Patterns look like `*.py`, `src/**/*.ts` or `*.{js,ts}`; several stand side by side with `;`.",
-            )
-        ) from None
+        raise build_glob_refusal(pattern, error) from None
