@@ -21,7 +21,7 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tool_packs import SlashCommand
 from mcp_server.settings import Settings
 from mcp_server.state import ledger
-from mcp_server.state.account import HOMELESS
+from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.locks import find_unseen_server
 from mcp_server.state.processes import find_ancestors, get_own_pid, read_server_mark, read_start_time
@@ -38,7 +38,7 @@ async def open_store_for_person(settings: Settings) -> AsyncGenerator[Store]:
     if they cannot be seen, the answer is no."""
     barred = find_barring_server(settings)
     if settings.secrets is None:
-        raise barred[1] if barred else Refusal(HOMELESS)
+        raise barred[1] if barred else Refusal(NO_KEY_FOLDER)
     store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
     try:
         if barred:

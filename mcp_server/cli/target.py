@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_server.calls.stops import StopAnswers
     from mcp_server.settings import Settings
     from mcp_server.state.engine.transaction import Transaction
-    from mcp_server.state.stops import OrderGiven
+    from mcp_server.state.stops import IssuedOrder
     from mcp_server.state.store import Store
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> 
 
 
 def give_order_and_wait(
-    settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]"
+    settings: "Settings", work: "Callable[[Transaction], tuple[T, IssuedOrder]]"
 ) -> "tuple[T, StopAnswers]":
     """The same for a change that gives servers an order, with their answers."""
     from mcp_server.calls.stops import collect_stop_answers
@@ -85,7 +85,7 @@ def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]")
     from mcp_server.model.results import Code, Refusal
     from mcp_server.person import open_store_for_person
     from mcp_server.settings import BuildError
-    from mcp_server.state.account import HOMELESS
+    from mcp_server.state.account import NO_KEY_FOLDER
 
     async def use_store() -> T:
         async with open_store_for_person(settings) as store:
@@ -94,7 +94,7 @@ def run_with_store(settings: "Settings", use: "Callable[[Store], Awaitable[T]]")
     try:
         if settings.secrets is None:
             refuse_programs(settings)
-            raise Refusal(HOMELESS)
+            raise Refusal(NO_KEY_FOLDER)
         prepare_folders(settings)
         answer = asyncio.run(use_store())
     except BuildError as wrong:

@@ -181,7 +181,7 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
 
     async def put_document() -> object:
         async with open_store_for_person(settings) as store:
-            return await store.write(partial(documents.put_document, writing=writing))
+            return await store.write(partial(documents.put_document, write=writing))
 
     try:
         if not isinstance(asyncio.run(put_document()), Document):

@@ -1,4 +1,4 @@
-"""How does a ledger begin that does not continue one of this account's? Its first row says what came before."""
+"""How does a ledger begin that follows another account's? Its first row says what came before."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,21 +13,23 @@ from mcp_server.state.verify import SEAL, find_taken_over_state, format_adoption
 
 
 def record_segment(tx: Transaction, fields: Mapping[str, Any], claims: Mapping[str, PostureChoice]) -> None:
-    """Write a ledger's first row, sealed because it excuses something, and what the earlier state restricts."""
+    """Write a ledger's first row and take over the earlier restrictions. The row is sealed, because it explains why
+    earlier rows are missing."""
     tx.append(RowKind.SEGMENT, {**fields, SEAL: tx.seal.compute_mac(format_segment_seal(fields))})
     for principal, choice in claims.items():
         keep_choice(tx, principal, PostureChoice(claims=choice.claims, epoch=choice.epoch))
 
 
-def take_over_holds(tx: Transaction, held: Mapping[tuple[str, str], Hold]) -> None:
-    """Hold here what was held there, until the person resumes it."""
-    for (principal, session), hold in held.items():
+def take_over_holds(tx: Transaction, holds: Mapping[tuple[str, str], Hold]) -> None:
+    """Pause here what was paused there, until the user resumes it."""
+    for (principal, session), hold in holds.items():
         pause_session(tx, principal, session, hold)
 
 
 def record_adoption(tx: Transaction) -> None:
-    """Record that the person spoke at a terminal: what was put aside no longer counts against the record."""
-    found = find_taken_over_state(tx)
-    if found and found.get("tampered") and not is_adopted(tx):
+    """Record that the user chose a posture at a terminal, so the state that was set aside no longer counts as a
+    fault."""
+    segment = find_taken_over_state(tx)
+    if segment and segment.get("tampered") and not is_adopted(tx):
         reason = "the person chose a posture at a terminal"
         tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.compute_mac(format_adoption_seal(tx))})
