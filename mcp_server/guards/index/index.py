@@ -74,7 +74,7 @@ class WorkspaceIndex:
                 left_out[INDEX_FULL] = left_out.get(INDEX_FULL, 0) + 1
             if last_round and not last_round.complete:
                 left_out[NOT_LISTED] = left_out.get(NOT_LISTED, 0) + 1
-            checked, read = (last_round.checked, last_round.read) if last_round else (0, 0)
+            checked, read = (last_round.files_checked, last_round.files_read) if last_round else (0, 0)
             return Freshness(self._completed > mark, cache.count_indexed_files(), checked, read, left_out)
 
     def discard(self) -> None:

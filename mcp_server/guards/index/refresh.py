@@ -5,17 +5,17 @@ two changes within the clock's resolution can leave the same stamp.
 """
 
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from mcp_server.guards.index.cache import IndexCache, IndexedFile, IndexFull, ScannedFile
 from mcp_server.guards.index.symbols import find_defined_symbols
 from mcp_server.guards.jail import Jail, JailPath
+from mcp_server.guards.search.fallback import BYTE_ORDER_MARKS
 from mcp_server.guards.search.file_types import may_hold_secrets
 from mcp_server.guards.search.matches import SearchDeadline
-from mcp_server.guards.search.walk import NOTHING, IgnoreRules, Walk
+from mcp_server.guards.search.walk import NOTHING, IgnoreRules, Walk, hold_folder_open
 from mcp_server.model.results import Refusal
 
 # Which text goes into the index? Plain text of a sensible length, from files that hold no secrets.
@@ -29,22 +29,12 @@ TOO_LARGE, BINARY, SECRET, UNREADABLE, TOO_MANY = (
     "not readable",
     "more than the index holds",
 )
-MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
 class IndexText:
     text: str
     digest: bytes
-
-
-@contextmanager
-def hold_folder_open(jail: Jail, path: str) -> Generator[int]:
-    descriptor = jail.open_folder(path)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def read_text(jail: Jail, place: JailPath) -> IndexText | str:
@@ -61,7 +51,7 @@ def read_text(jail: Jail, place: JailPath) -> IndexText | str:
 
 def decode_text(data: bytes) -> IndexText | str:
     digest = sha256(data).digest()[:16]
-    for mark, encoding in MARKS:
+    for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return IndexText(_normalize_line_ends(data[len(mark) :].decode(encoding, "replace")), digest)
     return BINARY if b"\0" in data else IndexText(_normalize_line_ends(data.decode("utf-8", "replace")), digest)
@@ -94,10 +84,10 @@ NO_DEADLINE_SECONDS = 86_400.0
 class RefreshRound:
     jail: Jail
     now_ns: Callable[[], int]
-    first_transaction: int
+    starting_transaction: int
     """The cache's newest transaction when the round began: the round must not forget what others stored later."""
-    checked: int = 0
-    read: int = 0
+    files_checked: int = 0
+    files_read: int = 0
     is_full: bool = False
     """True if the cache had no room for something."""
     complete: bool = True
@@ -124,26 +114,26 @@ class RefreshRound:
 
     def _list_folder(self, cache: IndexCache, path: str, rules: IgnoreRules) -> None:
         walk = Walk(self.jail, path, SearchDeadline(NO_DEADLINE_SECONDS), MAX_FOLDER_ENTRIES)
-        known = cache.load_files_in(path)
+        cached_files = cache.load_files_in(path)
         names: set[str] = set()
         subfolders: list[tuple[str, IgnoreRules]] = []
         for entry, inner in walk.walk_folder(path, rules):
             if entry.is_folder:
                 subfolders.append((entry.place.path, inner))
                 continue
-            self.checked += 1
+            self.files_checked += 1
             names.add(entry.place.name)
-            cached = known.get(entry.place.name)
+            cached = cached_files.get(entry.place.name)
             if cached is None or cached.stamp != make_stamp(entry.stats) or not cached.settled:
                 self._pending_files.append((entry.place.name, entry.stats, cached))
         self._folder = path
         self._visited.add(path)
         self._pending_folders += reversed(subfolders)
         self.complete &= walk.complete
-        removed = known.keys() - names
+        removed = cached_files.keys() - names
         if removed and walk.complete:
             with cache.open_transaction():
-                cache.forget_files(path, removed, self.first_transaction)
+                cache.forget_files(path, removed, self.starting_transaction)
 
     def _read_batch(self, cache: IndexCache) -> None:
         batch = self._pending_files[:FILES_PER_TRANSACTION]
@@ -164,7 +154,7 @@ class RefreshRound:
     def _index_file(
         self, cache: IndexCache, place: JailPath, stats: os.stat_result, cached: IndexedFile | None, free_slots: int
     ) -> None:
-        self.read += 1
+        self.files_read += 1
         stamp, settled = make_stamp(stats), self.now_ns() - stats.st_ctime_ns > CLOCK_RESOLUTION_NS
         content = read_text(self.jail, place)
         if isinstance(content, str):
@@ -183,7 +173,7 @@ class RefreshRound:
         if removed:
             with cache.open_transaction():
                 for path in removed:
-                    cache.forget_files(path, None, self.first_transaction)
+                    cache.forget_files(path, None, self.starting_transaction)
 
 
 def make_stamp(stats: os.stat_result) -> str:

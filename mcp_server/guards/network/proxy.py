@@ -9,7 +9,6 @@ import logging
 import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 
@@ -129,17 +128,6 @@ class EgressProxy:
             self._servers.remove(server)
         server.close()
 
-    async def serve_loopback(self) -> int:
-        """Listen on this machine only; return the port."""
-        listener = socket.create_server(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-        await self.serve(listener)
-        return port
-
-    async def serve_path(self, path: Path) -> None:
-        """Listen on a socket in the file system that only its owner can open."""
-        await self.serve(open_private_socket(path))
-
     async def close(self) -> None:
         for server in self._servers:
             server.close()
@@ -207,14 +195,6 @@ class EgressProxy:
                 f", cut by {traffic.cut_reason}" if traffic.cut_reason else "",
             )
             await close_writer(far[1])
-
-
-def open_private_socket(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    path.chmod(0o600)
-    listener.listen(128)
-    return listener
 
 
 async def send_response(writer: asyncio.StreamWriter, status: int, message: str, way_out: str) -> None:

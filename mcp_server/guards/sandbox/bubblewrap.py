@@ -53,7 +53,7 @@ class Bubblewrap:
         return Launch(
             [
                 *build_bubblewrap_arguments(self.program, access, descriptors),
-                *(proxy.words if proxy else ()),
+                *(proxy.prefix if proxy else ()),
                 *build_command_prefix(spec.terminal),
                 *spec.argv,
             ],

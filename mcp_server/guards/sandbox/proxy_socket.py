@@ -42,7 +42,7 @@ class ProxySocket:
 
     ours: socket.socket
     theirs: int = -1
-    words: list[str] = field(default_factory=list[str])
+    prefix: list[str] = field(default_factory=list[str])
     """The command prefix that makes the child listen, for a sandbox that already has its own network namespace."""
 
     @classmethod

@@ -140,10 +140,10 @@ def _find_braces(pattern: str) -> tuple[int, int, list[str]] | None:
 
 @dataclass(frozen=True)
 class Globs:
-    """Several patterns: a path matches if it matches one of `wanted` (or there are none) and none of `unwanted`."""
+    """Several patterns: a path matches if it matches one of `included` (or there are none) and none of `excluded`."""
 
-    wanted: tuple[str, ...]
-    unwanted: tuple[str, ...]
+    included: tuple[str, ...]
+    excluded: tuple[str, ...]
 
     @classmethod
     def from_patterns(cls, patterns: Iterable[str]) -> "Globs":
@@ -157,9 +157,9 @@ class Globs:
         return cls(tuple(globs[0]), tuple(globs[1]))
 
     def match(self, path: str) -> bool:
-        if self.wanted and not any(compile_glob(glob).match(path) for glob in self.wanted):
+        if self.included and not any(compile_glob(glob).match(path) for glob in self.included):
             return False
-        return not any(compile_glob(glob).match(path) for glob in self.unwanted)
+        return not any(compile_glob(glob).match(path) for glob in self.excluded)
 
 
 def _to_full_pattern(pattern: str) -> str:

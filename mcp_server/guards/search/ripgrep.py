@@ -19,7 +19,7 @@ from mcp_server.guards.search.matches import (
     shorten_line,
 )
 from mcp_server.guards.search.ripgrep_run import THREADS, RipgrepAccess, RipgrepOutput, run_ripgrep
-from mcp_server.guards.search.walk import Walk, load_rules_above
+from mcp_server.guards.search.walk import Walk, hold_folder_open, load_rules_above
 from mcp_server.model.files import Search
 from mcp_server.model.results import Code, Problem, Refusal
 
@@ -74,16 +74,9 @@ class Ripgrep:
         try:
             if is_binary(os.pread(file, HEAD_BYTES, 0)):
                 return SearchMatches(engine=NAME, searched=0)
-            folder = self._jail.open_folder(".")
-            try:
-                result = run_ripgrep(
-                    self._program,
-                    (*BASE_OPTIONS, *_build_options(search), "--", "-"),
-                    RipgrepAccess(folder, (), (), file),
-                    deadline,
-                )
-            finally:
-                os.close(folder)
+            with hold_folder_open(self._jail, ".") as folder:
+                arguments = (*BASE_OPTIONS, *_build_options(search), "--", "-")
+                result = run_ripgrep(self._program, arguments, RipgrepAccess(folder, (), (), file), deadline)
         finally:
             os.close(file)
         _refuse_bad_pattern(result, search)

@@ -20,6 +20,7 @@ from mcp_server.guards.search.matches import (
     select_page,
 )
 from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
+from mcp_server.guards.search.walk import hold_folder_open
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_surrogates
@@ -125,15 +126,15 @@ class FileSearch:
             inner = path[prefix_length:]
             return globs.match(inner) and type_filter.match(inner) and (secrets or not may_hold_secrets(inner))
 
-        names = type_globs or tuple(glob.rsplit("/", 1)[-1] for glob in globs.wanted)
+        names = type_globs or tuple(glob.rsplit("/", 1)[-1] for glob in globs.included)
         return FileFilter(wants, () if "**" in names else names)
 
     def _parse_globs(self, patterns: tuple[str, ...], root: SearchRoot) -> Globs:
-        wanted = [part.strip() for pattern in patterns for part in pattern.split(";") if part.strip()]
+        parts = [part.strip() for pattern in patterns for part in pattern.split(";") if part.strip()]
         try:
-            if patterns and not wanted:
+            if patterns and not parts:
                 raise BadGlob("it is empty")
-            return Globs.from_patterns(self._to_relative_pattern(part, root) for part in wanted)
+            return Globs.from_patterns(self._to_relative_pattern(part, root) for part in parts)
         except BadGlob as error:
             raise build_glob_refusal(";".join(patterns), error) from None
 
@@ -168,18 +169,12 @@ class FileSearch:
             folder, _, name = path.rpartition("/")
             folders.setdefault(folder or ".", []).append(name)
         for folder, names in folders.items():
-            try:
-                descriptor = self._jail.open_folder(folder)
-            except Refusal:
-                continue
-            try:
+            with suppress(Refusal), hold_folder_open(self._jail, folder) as descriptor:
                 for name in names:
                     with suppress(OSError):
                         stats = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                         if stat.S_ISREG(stats.st_mode):
                             yield (name if folder == "." else f"{folder}/{name}"), stats
-            finally:
-                os.close(descriptor)
 
 
 def _drop_hidden_paths(paths: dict[str, int], search: Search) -> dict[str, int]:

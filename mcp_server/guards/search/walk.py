@@ -1,8 +1,8 @@
 """Which workspace files are searched? All but links, `.git`, menugate's own state and what git ignores."""
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -95,6 +95,15 @@ class WalkEntry:
         return self.stats.st_mtime_ns
 
 
+@contextmanager
+def hold_folder_open(jail: Jail, path: str) -> Generator[int]:
+    descriptor = jail.open_folder(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 class Walk:
     """Walks down from one folder in order of names, opening each folder anew from the workspace, without links."""
 
@@ -163,12 +172,8 @@ def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
     names = [] if start == "." else start.split("/")
     for depth in range(len(names)):
         path = "/".join(names[:depth]) or "."
-        with suppress(Refusal):
-            folder = jail.open_folder(path)
-            try:
-                rules = add_folder_rules(jail, folder, path, rules)
-            finally:
-                os.close(folder)
+        with suppress(Refusal), hold_folder_open(jail, path) as folder:
+            rules = add_folder_rules(jail, folder, path, rules)
     if any(rules.is_ignored("/".join(names[: depth + 1]), True) for depth in range(len(names))):
         return NOTHING
     return rules
