@@ -28,7 +28,7 @@ from mcp_server.model.results import Code, Ending, Problem, Refusal
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.peek import peek_posture_choice
-from mcp_server.state.servers import STOP, mark_obeyed
+from mcp_server.state.servers import STOP_SIGNAL, mark_obeyed
 from mcp_server.state.store import Store
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.server import MenuServer
@@ -194,7 +194,7 @@ class App:
 def install_stop_handler(handler: Callable[[], object]) -> bool:
     """False if signals do not arrive, as outside the main thread."""
     try:
-        asyncio.get_running_loop().add_signal_handler(STOP, handler)
+        asyncio.get_running_loop().add_signal_handler(STOP_SIGNAL, handler)
     except (RuntimeError, ValueError):
         return False
     return True

@@ -53,7 +53,7 @@ class DocumentStore:
         if size > LARGEST_DOCUMENT:
             raise Refusal(_build_too_large_problem(document.kind, size))
         writing = documents.DocumentWrite(self.owner, document, why, self.actor)
-        written = await self.store.write(partial(documents.put_document, writing=writing))
+        written = await self.store.write(partial(documents.put_document, write=writing))
         if isinstance(written, documents.TooManyDocuments):
             raise Refusal(_build_full_problem(document.kind))
         return written

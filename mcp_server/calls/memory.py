@@ -70,7 +70,7 @@ class ProjectMemory:
             said = distil_answer(self.redact(answer), notes)
             actor = {"session": session.id, "run": session.run}
             learned = memory.NewMemory(session.principal, said, "run", actor)
-            kept = await self.store.write(partial(memory.remember_entries, learned=learned, new_id=new_id))
+            kept = await self.store.write(partial(memory.remember_entries, memory=learned, new_id=new_id))
         except Refusal as refused:
             # The run is over and recorded anyway: report what could not be remembered, but do not fail.
             return f" Nothing was remembered: {refused.problem.message}"

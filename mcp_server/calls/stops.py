@@ -19,7 +19,7 @@ from mcp_server.state import runs, sessions, stops
 from mcp_server.state.engine.rows import StoredSession
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.processes import is_process_gone, read_start_time
-from mcp_server.state.stops import OrderGiven, StopAnswer, StopOrder
+from mcp_server.state.stops import IssuedOrder, StopAnswer, StopOrder
 from mcp_server.state.store import Store
 
 PATIENCE = 2.0
@@ -164,7 +164,7 @@ class RunningCalls:
         ended = [name for one, name in names.items() if not one.is_running and order.ends]
         of_others = [f"{one.describe_call(self.redact)} of {one.principal}" for one in others]
         said = StopAnswer(limit_names(ended), limit_names(running), limit_names(of_others))
-        await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, said=said)))
+        await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, answer=said)))
 
     async def _end_calls(self, mine: list[RunningCall], reason: str) -> None:
         for one in mine:
@@ -237,7 +237,7 @@ class StopAnswers:
     """Why nothing can be written now, so that no server could answer."""
 
 
-async def collect_stop_answers(store: Store, given: OrderGiven, patience: float = PATIENCE) -> StopAnswers:
+async def collect_stop_answers(store: Store, given: IssuedOrder, patience: float = PATIENCE) -> StopAnswers:
     """Wait for every server that is still alive."""
     waiting: set[str] = set(given.servers)
     births = {one: read_start_time(parse_process_id(one)) for one in waiting}

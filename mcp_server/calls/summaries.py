@@ -55,7 +55,7 @@ class SummarySchedule:
         why = {"messages": grown.messages, "tokens": grown.characters // CHARACTERS_PER_TOKEN}
         grown.messages, grown.characters, grown.times = self.limits.keep, 0, 2 * grown.times
         try:
-            return await self.store.write(partial(notes.fold_notes, run=run, upto=grown.calls[0], why=why))
+            return await self.store.write(partial(notes.fold_notes, run=run, upto=grown.calls[0], trigger=why))
         except Refusal:
             # The call is done and recorded; what could not be written now can be folded later.
             return None

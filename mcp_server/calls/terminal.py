@@ -15,7 +15,7 @@ from mcp_server.model.posture import PostureChange, PostureChoice
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.settings import Settings
 from mcp_server.state import ledger, posture_changes
-from mcp_server.state.account import HOMELESS
+from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.locks import find_unseen_server
 from mcp_server.state.processes import find_ancestors, get_own_pid, read_server_mark, read_start_time
 from mcp_server.state.servers import load_servers
@@ -67,7 +67,7 @@ def change_as_person(settings: Settings, work: "Callable[[Transaction], T]") -> 
     started is refused, and the attempt is recorded."""
     if settings.secrets is None:
         barrier = find_barrier(settings)
-        raise barrier.refusal if barrier else Refusal(HOMELESS)
+        raise barrier.refusal if barrier else Refusal(NO_KEY_FOLDER)
 
     def change_or_refuse(tx: "Transaction") -> T | Barrier:
         barrier = find_barrier_among(settings, find_unended_processes(tx))

@@ -134,7 +134,7 @@ def run_add(arguments: argparse.Namespace) -> int:
         raise CliError(f"an entry may have {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2)
     prepare_folders(settings)
     learned = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
-    (one,) = change_memory(settings, partial(remember_entries, learned=learned, new_id=new_id))
+    (one,) = change_memory(settings, partial(remember_entries, memory=learned, new_id=new_id))
     say(f"Remembered as {one.tier} {one.id}.")
     return 0
 

@@ -167,11 +167,11 @@ def say_stopped(session: str | None, cleared: int) -> None:
 def end_unwritten(settings: "Settings", why: str) -> int:
     """End what runs by a signal to each server, although it cannot be recorded."""
     from mcp_server.calls.stops import StopAnswers
-    from mcp_server.state.account import STOPS
+    from mcp_server.state.account import STOP_HINT
 
     refuse_programs(settings)
     did, silent, names = end_by_signal(settings.all_state_folders)
-    for words in (*UNTRUE, STOPS):
+    for words in (*UNTRUE, STOP_HINT):
         why = why.replace(words, "")
     say_prose(f"The stop could not be recorded: {why}")
     show_answers(StopAnswers(ended=tuple(names)), "")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_server.calls.stops import StopAnswers
     from mcp_server.settings import Settings
     from mcp_server.state.engine.transaction import Transaction
-    from mcp_server.state.stops import OrderGiven
+    from mcp_server.state.stops import IssuedOrder
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> 
 
 
 def give_order_and_wait(
-    settings: "Settings", work: "Callable[[Transaction], tuple[T, OrderGiven]]"
+    settings: "Settings", work: "Callable[[Transaction], tuple[T, IssuedOrder]]"
 ) -> "tuple[T, StopAnswers]":
     """The same for a change that gives servers an order, with their answers."""
     import asyncio
@@ -86,12 +86,12 @@ def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
     from mcp_server.compose import prepare_folders
     from mcp_server.model.results import Code, Refusal
     from mcp_server.settings import BuildError
-    from mcp_server.state.account import HOMELESS
+    from mcp_server.state.account import NO_KEY_FOLDER
 
     try:
         if settings.secrets is None:
             refuse_programs(settings)
-            raise Refusal(HOMELESS)
+            raise Refusal(NO_KEY_FOLDER)
         prepare_folders(settings)
         answer = act()
     except BuildError as wrong:

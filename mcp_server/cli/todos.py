@@ -178,7 +178,7 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
     try:
-        if not isinstance(change_as_person(settings, partial(documents.put_document, writing=writing)), Document):
+        if not isinstance(change_as_person(settings, partial(documents.put_document, write=writing)), Document):
             raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

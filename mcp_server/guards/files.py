@@ -15,7 +15,7 @@ from typing import Protocol
 
 from mcp_server.guards import atomic
 from mcp_server.guards.atomic import (
-    SCRATCH,
+    SCRATCH_PREFIX,
     Trash,
     copy_file_attributes,
     discard_draft,
@@ -202,7 +202,7 @@ class WorkspaceFiles:
                 elif not stat.S_ISDIR(found.st_mode):
                     raise build_not_folder_refusal(place.path)
 
-    def move(self, source: str, destination: str, approved: atomic.Approved = None) -> DirectoryEntry:
+    def move(self, source: str, destination: str, approved: atomic.ApprovalCheck = None) -> DirectoryEntry:
         old, new = self.jail.to_relative(source), self.jail.to_relative(destination)
         self.grant.require_write(new)
         with self.jail.open_place(old, follow=False) as here:
@@ -223,7 +223,7 @@ class WorkspaceFiles:
                     raise build_move_refusal(error, old, new) from error
                 return _build_entry(there.path, found)
 
-    def trash(self, path: str, approved: atomic.Approved = None) -> str:
+    def trash(self, path: str, approved: atomic.ApprovalCheck = None) -> str:
         asked = self.jail.to_relative(path)
         self.grant.require_destroy()
         with self.jail.open_place(asked, follow=False) as place:
@@ -231,7 +231,7 @@ class WorkspaceFiles:
             with atomic.move_aside(place, approved) as it:
                 return self.trash_can.move_to_trash(self.jail, it)
 
-    def remove(self, path: str, approved: atomic.Approved = None) -> None:
+    def remove(self, path: str, approved: atomic.ApprovalCheck = None) -> None:
         asked = self.jail.to_relative(path)
         self.grant.require_destroy()
         with self.jail.open_place(asked, follow=False) as place:
@@ -240,7 +240,7 @@ class WorkspaceFiles:
                 away(it.name, dir_fd=it.folder)
 
     def make_scratch_folder(self, below: str = ".") -> AbstractContextManager[str]:
-        self.grant.require_write(SCRATCH)
+        self.grant.require_write(SCRATCH_PREFIX)
         return open_scratch_folder(self.jail, below)
 
     def grep(self, search: Search) -> SearchResult:

@@ -1,4 +1,4 @@
-"""What does a tool's caller read when the disk or the jail refuses?"""
+"""What does a model read when the disk or the jail refuses its call?"""
 
 import errno
 import os
@@ -13,80 +13,74 @@ def build_path_refusal(message: str, way_out: str = "") -> Refusal:
 
 def build_outside_refusal(path: str, root: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` lies outside the workspace.", f"Only what lies in `{root}` can be opened; give a path inside it."
+        f"`{path}` lies outside the workspace.", f"Tools only open paths inside `{root}`; give one of those."
     )
 
 
 def build_private_refusal(path: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` belongs to menugate's own state, which no tool opens.", "Choose another file or folder."
+        f"`{path}` belongs to menugate's own state, which no tool may open.", "Choose another file or folder."
     )
 
 
 def build_installation_refusal(path: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` is part of what menugate runs from, or of a folder with that in it, and is only read below the "
-        "profile `unrestricted`.",
-        "Choose another place. If this one has to change, tell the user: `menugate status` names the folders, and a "
-        "menugate that is installed outside the workspace does not hold them.",
+        f"`{path}` is, or contains, part of the running menugate installation, which only the profile `unrestricted` "
+        "may change.",
+        "Choose another path. If this one must change, tell the user: `menugate status` lists these folders, and "
+        "installing menugate outside the workspace frees them.",
     )
 
 
-def build_file_kind_refusal(path: str, what: str) -> Refusal:
+def build_file_kind_refusal(path: str, kind: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` is {what}; only plain files and folders are opened.", "Choose another file or folder."
+        f"`{path}` is {kind}; tools only open plain files and folders.", "Choose another file or folder."
     )
 
 
 def build_hardlink_refusal(path: str, names: int) -> Refusal:
     return build_path_refusal(
-        f"`{path}` is one of {names} names (hardlinks) of the same file, and the others may lie outside the workspace.",
-        f"Have the person make it a file of its own: `cp {path} {path}.copy && mv {path}.copy {path}`.",
+        f"`{path}` is one of {names} hardlinks to the same file, and the others may lie outside the workspace.",
+        f"Ask the user to replace it with a copy: `cp {path} {path}.copy && mv {path}.copy {path}`.",
     )
 
 
 def build_dangling_link_refusal(path: str) -> Refusal:
     return build_path_refusal(
-        f"The link leads to `{path}`, which does not exist; nothing is created through a link.",
+        f"The link points to `{path}`, which does not exist; tools create nothing through a link.",
         f"Call again with `{path}`.",
     )
 
 
-def build_unconfirmed_refusal(asked: str, real: str, what: str) -> Refusal:
-    way_out = "The person has to confirm that first."
-    if asked != real:
-        way_out = f"Call again with `{real}`, its own path, so that the person is asked."
+def build_unconfirmed_refusal(path: str, real: str, verb: str) -> Refusal:
+    """`verb`: what needs the approval, such as `is changed`."""
+    way_out = "The user has to approve that first."
+    if path != real:
+        way_out = f"Call again with its real path, `{real}`, so that the user is asked."
     return build_path_refusal(
-        f"`{asked}`{'' if asked == real else f' is `{real}`, which'} {what} only with the person's yes.", way_out
+        f"`{path}`{'' if path == real else f' is `{real}`, which'} {verb} only with the user's approval.", way_out
     )
 
 
 def build_not_granted_refusal(message: str) -> Refusal:
-    return Refusal(Problem(Code.NOT_GRANTED, escape_surrogates(message), "Use a tool that says it does that."))
-
-
-def build_stale_refusal(path: str, how: str) -> Refusal:
     return Refusal(
-        Problem(
-            Code.STALE,
-            escape_surrogates(f"`{path}` {how} since it was read; nothing was written."),
-            "Read it again first.",
-        )
+        Problem(Code.NOT_GRANTED, escape_surrogates(message), "Use a tool whose description says that it does this.")
     )
 
 
-def build_entry_count_refusal(path: str, most: int) -> Refusal:
-    return Refusal(
-        Problem(
-            Code.TOO_LARGE,
-            escape_surrogates(f"There are more than {most:,} entries in `{path}`."),
-            "List a folder further down, or look with `glob`.",
-        )
-    )
+def build_stale_refusal(path: str, change: str) -> Refusal:
+    """`change`: what happened to the file, such as `changed`."""
+    message = escape_surrogates(f"`{path}` {change} since it was read; nothing was written.")
+    return Refusal(Problem(Code.STALE, message, "Read it again, then repeat the call."))
+
+
+def build_entry_count_refusal(path: str, limit: int) -> Refusal:
+    message = escape_surrogates(f"`{path}` has more than {limit:,} entries.")
+    return Refusal(Problem(Code.TOO_LARGE, message, "List a folder further down, or narrow it with `glob`."))
 
 
 def build_not_folder_refusal(path: str) -> Refusal:
-    message = f"`{path}` is no folder: nothing can lie below it."
+    message = f"`{path}` is not a folder, so nothing can be created below it."
     return Refusal(Problem(Code.ALREADY_EXISTS, escape_surrogates(message), "Choose another path."))
 
 
@@ -94,59 +88,51 @@ def build_move_refusal(error: OSError, old: str, new: str) -> Refusal:
     if error.errno == errno.EINVAL:
         return build_path_refusal(f"`{old}` cannot be moved into itself (`{new}`).", "Choose another destination.")
     return build_path_refusal(
-        f"`{old}` and `{new}` lie on different disks; nothing was moved.",
-        "Write the file anew at the destination, then delete the old one.",
+        f"`{old}` and `{new}` are on different disks; nothing was moved.",
+        "Write the file at the destination, then delete the old one.",
     )
 
 
 def build_os_refusal(error: OSError, path: str, root: str) -> Refusal:
-    """Say in the reader's words what the operating system answered about this path."""
+    """Turn what the operating system answered about this path into a refusal that a model can act on."""
     number, path = error.errno or 0, escape_surrogates(path)
     if number == errno.EXDEV:
         return build_path_refusal(
-            f"`{path}` goes through a link that is absolute or leaves the workspace.",
+            f"`{path}` goes through a link that is absolute or leads out of the workspace.",
             f"Give the path of the file itself, inside `{root}`.",
         )
-    code, message, way_out = ANSWERS.get(number, (Code.TOOL_FAILED, "`{path}`: {reason}.", ""))
+    code, message, way_out = PROBLEMS_BY_ERRNO.get(number, (Code.TOOL_FAILED, "`{path}`: {reason}.", ""))
     return Refusal(Problem(code, message.format(path=path, reason=os.strerror(number)), way_out.format(path=path)))
 
 
-NO_ROOM = (
-    Code.TOOL_FAILED,
-    "There is no room left on the disk for `{path}`; nothing was changed.",
-    "Make room, then call again.",
-)
-NO_RIGHT = (
+DISK_FULL = (Code.TOOL_FAILED, "The disk is full; `{path}` was not changed.", "Free some space, then call again.")
+NO_PERMISSION = (
     Code.PATH_REFUSED,
     "The operating system does not let menugate's user open or change `{path}`.",
-    "Have the person check the rights of the file and of its folder.",
+    "Ask the user to check the permissions of the file and its folder.",
 )
-ANSWERS: dict[int, tuple[Code, str, str]] = {
+PROBLEMS_BY_ERRNO: dict[int, tuple[Code, str, str]] = {
     errno.ENOENT: (Code.NOT_FOUND, "There is nothing at `{path}`.", "Look with `glob` or `fs_list_directory`."),
-    errno.ENOTDIR: (Code.NOT_FOUND, "A part of `{path}` is a file, not a folder.", "Check the path's folders."),
+    errno.ENOTDIR: (Code.NOT_FOUND, "Part of `{path}` is a file, not a folder.", "Check the path's folders."),
     errno.EISDIR: (
         Code.PATH_REFUSED,
         "`{path}` is a folder, not a file.",
         "Look inside with `glob` or `fs_list_directory`.",
     ),
-    errno.EEXIST: (
-        Code.ALREADY_EXISTS,
-        "There is something at `{path}` already.",
-        "Nothing was changed; choose another path.",
-    ),
-    errno.ENOTEMPTY: (Code.ALREADY_EXISTS, "The folder `{path}` is not empty.", "Take away what is in it first."),
+    errno.EEXIST: (Code.ALREADY_EXISTS, "`{path}` already exists; nothing was changed.", "Choose another path."),
+    errno.ENOTEMPTY: (Code.ALREADY_EXISTS, "The folder `{path}` is not empty.", "Delete what is in it first."),
     errno.ELOOP: (
         Code.PATH_REFUSED,
-        "`{path}` goes through a link that turns in a circle or was just swapped.",
+        "`{path}` goes through a link that loops or was just replaced.",
         "Give the path of the file itself.",
     ),
     errno.ENAMETOOLONG: (Code.PATH_REFUSED, "The path is too long for this disk.", "Give a shorter one."),
     errno.ENXIO: (Code.PATH_REFUSED, "`{path}` is not a plain file.", ""),
-    errno.EBUSY: (Code.PATH_REFUSED, "`{path}` is in use by the system (a mount point).", ""),
-    errno.EROFS: (Code.PATH_REFUSED, "`{path}` lies on a disk that is mounted for reading only.", ""),
-    errno.EACCES: NO_RIGHT,
-    errno.EPERM: NO_RIGHT,
-    errno.ENOSPC: NO_ROOM,
-    errno.EDQUOT: NO_ROOM,
-    errno.EFBIG: NO_ROOM,
+    errno.EBUSY: (Code.PATH_REFUSED, "The system is using `{path}` (a mount point).", ""),
+    errno.EROFS: (Code.PATH_REFUSED, "`{path}` is on a read-only disk.", ""),
+    errno.EACCES: NO_PERMISSION,
+    errno.EPERM: NO_PERMISSION,
+    errno.ENOSPC: DISK_FULL,
+    errno.EDQUOT: DISK_FULL,
+    errno.EFBIG: DISK_FULL,
 }

@@ -1,9 +1,9 @@
 """Where does this account keep its keys? Decided by the account that the process runs as, not by its environment.
 
-`HOME` differs under sudo and in many hosts, and some drop `XDG_STATE_HOME`. Looking for keys there would find none and
-treat this account's own state as foreign. So the candidates are, in this order: what `MENUGATE_STATE_HOME` names, the
-home that the system knows for the account, `/var/lib/menugate` and `/run/user`. The first writable one is used. If
-there is none, this process has a key of its own, which ends with it.
+`HOME` differs under sudo and in many hosts, and some drop `XDG_STATE_HOME`. We would find no keys there and take this
+account's own state for somebody else's. So we use the first writable folder of these: `MENUGATE_STATE_HOME`, the home
+that the system knows for the account, `/var/lib/menugate` and `/run/user`. If there is none, this process gets a key of
+its own, which ends with it.
 """
 
 import os
@@ -17,25 +17,25 @@ from pathlib import Path
 from mcp_server.model.results import Code, Problem
 from mcp_server.state.engine.chain import LedgerKey
 
-STOPS = " `menugate stop` needs no keys: it ends everything that runs here."
-HOMELESS = Problem(
+STOP_HINT = " `menugate stop` needs no keys: it ends everything that runs here."
+NO_KEY_FOLDER = Problem(
     Code.STORE_UNAVAILABLE,
-    "no folder can be written that could keep this account's keys, so what you choose would count for this command "
-    "alone and for no server that runs; nothing was changed.",
-    f"Set MENUGATE_STATE_HOME to a folder that you can write, for this command and for the server.{STOPS}",
+    "no writable folder can keep this account's keys, so your choice would apply to this command alone and to no "
+    "running server; nothing was changed.",
+    f"Set MENUGATE_STATE_HOME to a folder that you can write to, for this command and for the server.{STOP_HINT}",
 )
-ABOVE = Path(".local") / "state"
+STATE_BELOW_HOME = Path(".local") / "state"
 NAME = "menugate"
-SYSTEM = Path("/var/lib/menugate")
-SESSION = Path("/run/user")
-OTHERS = 0o077
+SYSTEM_FOLDER = Path("/var/lib/menugate")
+RUNTIME_FOLDER = Path("/run/user")
+GROUP_AND_OTHERS = 0o077
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFolders:
-    """The candidate places for this account on this machine."""
+    """The folders that may hold this account's keys."""
 
-    given: Path | None
+    configured: Path | None
     home: Path | None
     """As the system knows it."""
     system: Path
@@ -44,81 +44,80 @@ class KeyFolders:
 
     @property
     def candidates(self) -> tuple[Path, ...]:
-        found = (self.given, self.home and self.home / ABOVE / NAME, self.system, self.session / NAME)
-        return tuple(one for one in found if one is not None)
+        folders = (self.configured, self.home and self.home / STATE_BELOW_HOME / NAME, self.system, self.session / NAME)
+        return tuple(folder for folder in folders if folder is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFolder:
-    """Where the keys are."""
+    """The folder that was chosen for the keys."""
 
     folder: Path | None
-    """None if no place is writable: the key then belongs to this process alone."""
+    """None if no folder is writable: the key then belongs to this process alone."""
     volatile: bool = False
     """True if it does not survive a restart of the machine."""
-    passed: tuple[Path, ...] = field(default=())
-    """Places that come earlier in the order but are not writable."""
+    skipped: tuple[Path, ...] = field(default=())
+    """Folders that come earlier in the order but cannot be used."""
 
     @property
     def lifetime(self) -> str:
-        """Say in words for the person how long the keys last; empty if there is nothing to say."""
+        """Describe how long the keys last if that is not for good; otherwise empty."""
         if self.folder is None:
-            return "for this process alone, because no folder can be written that could keep them"
-        return "until this machine is started again" if self.volatile else ""
+            return "for this process alone, because no folder that could keep them is writable"
+        return "until this machine restarts" if self.volatile else ""
 
 
-def find_key_folders(given: Path | None) -> KeyFolders:
-    number = os.geteuid()
+def find_key_folders(configured: Path | None) -> KeyFolders:
+    uid = os.geteuid()
     try:
-        home = Path(pwd.getpwuid(number).pw_dir)
+        home = Path(pwd.getpwuid(uid).pw_dir)
     except KeyError:
         home = None
-    # A service's home is often none, or the file system's root.
+    # A service often has no home, or `/`.
     usable = home is not None and home.is_absolute() and home != Path("/")
-    return KeyFolders(given, home if usable else None, SYSTEM / str(number), SESSION / str(number))
+    return KeyFolders(configured, home if usable else None, SYSTEM_FOLDER / str(uid), RUNTIME_FOLDER / str(uid))
 
 
-def choose_key_folder(places: KeyFolders) -> KeyFolder:
-    """Choose the first writable place. Creates nothing: a command that only looks leaves nothing behind."""
-    passed: list[Path] = []
-    for place in places.candidates:
-        named = place == places.given
-        # A place that was not named explicitly must belong to this account: if others can write there, another may have
-        # been first.
-        if is_writable(place, places) and (named or is_own_folder(place)):
-            return KeyFolder(place, place == places.session / NAME, tuple(passed))
-        passed.append(place)
-    return KeyFolder(None, passed=tuple(passed))
+def choose_key_folder(folders: KeyFolders) -> KeyFolder:
+    """Choose the first usable folder, but do not create it: a command that only looks leaves nothing behind."""
+    skipped: list[Path] = []
+    for folder in folders.candidates:
+        is_configured = folder == folders.configured
+        # Unless configured, it must belong to this account: elsewhere somebody may have put keys of their own.
+        if is_writable(folder, folders) and (is_configured or is_own_folder(folder)):
+            return KeyFolder(folder, folder == folders.session / NAME, tuple(skipped))
+        skipped.append(folder)
+    return KeyFolder(None, skipped=tuple(skipped))
 
 
-def is_writable(place: Path, places: KeyFolders) -> bool:
-    if place in (places.home and places.home / ABOVE / NAME, places.session / NAME):
-        # Neither is ours to create.
-        base = places.home if place != places.session / NAME else places.session
+def is_writable(folder: Path, folders: KeyFolders) -> bool:
+    if folder in (folders.home and folders.home / STATE_BELOW_HOME / NAME, folders.session / NAME):
+        # We do not create these two ourselves.
+        base = folders.home if folder != folders.session / NAME else folders.session
         if base is None or not base.is_dir():
             return False
-    there = next(path for path in (place, *place.parents) if os.path.lexists(path))
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    return existing.is_dir() and os.access(
+        existing, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
+    )
 
 
-def is_own_folder(place: Path) -> bool:
-    """Did this account create it, or does it not exist yet?"""
+def is_own_folder(folder: Path) -> bool:
+    """Does it belong to this account, or not exist yet?"""
     try:
-        found = place.lstat()
+        stats = folder.lstat()
     except OSError:
-        return not os.path.lexists(place)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        return not os.path.lexists(folder)
+    return stat.S_ISDIR(stats.st_mode) and stats.st_uid == os.geteuid()
 
 
-def move_keys(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
-    """Move keys once from where they used to be kept. `elsewhere`: places where someone else could have put them.
-
-    A place that is emptied when the machine restarts gets a copy.
-    """
-    new = kept.folder
+def move_keys(old: Path, choice: KeyFolder, untrusted: tuple[Path, ...]) -> bool:
+    """Move keys from where they used to be, and say whether that happened. `untrusted`: folders where somebody else
+    could have put them. A folder that is emptied when the machine restarts gets a copy instead."""
+    new = choice.folder
     if new is None or old == new or LedgerKey.load(new) is not None or not _has_own_key(old):
         return False
-    if any(old.resolve().is_relative_to(one) for one in elsewhere):
+    if any(old.resolve().is_relative_to(folder) for folder in untrusted):
         return False
     draft = new.with_name(f".{new.name}-{os.getpid()}")
     try:
@@ -128,20 +127,22 @@ def move_keys(old: Path, kept: KeyFolder, elsewhere: tuple[Path, ...]) -> bool:
         shutil.copytree(old, draft, symlinks=True)
         draft.rename(new)
     except OSError:
-        # Another process was first, or the place is not writable after all: then there are other keys, or none.
+        # Another process was first, or the folder is not writable after all.
         shutil.rmtree(draft, ignore_errors=True)
         return False
-    if not kept.volatile:
+    if not choice.volatile:
         with suppress(OSError):
             shutil.rmtree(old)
     return True
 
 
 def _has_own_key(folder: Path) -> bool:
-    """Does the folder hold a key that only this account could read or put there?"""
+    """Does the folder hold a key that only this account can have read or written?"""
     try:
-        found = [path.lstat() for path in (folder, folder / "ledger.key")]
-        good = all(one.st_uid == os.geteuid() and not one.st_mode & OTHERS for one in found)
-        return good and LedgerKey.load(folder) is not None
+        for path in (folder, folder / "ledger.key"):
+            stats = path.lstat()
+            if stats.st_uid != os.geteuid() or stats.st_mode & GROUP_AND_OTHERS:
+                return False
+        return LedgerKey.load(folder) is not None
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""What do packs remember, and who changed it first?"""
+"""What do packs remember? Documents by owner and kind; a write based on an old version is refused."""
 
 import hashlib
 import json
@@ -14,18 +14,18 @@ from mcp_server.state.engine.transaction import Transaction, View
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """One change of one document, with its author and reason."""
+    """One change to one document, with its author and cause."""
 
     owner: str
     document: Document
-    why: DocumentCause
+    cause: DocumentCause
     actor: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Session, run, principal and tool, as the ledger names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooManyDocuments:
-    """The limit for this kind is reached: nothing was written."""
+    """Nothing was written, because the owner has reached the limit for this kind."""
 
 
 def format_session_owner(id: str) -> str:
@@ -70,13 +70,13 @@ def tally_documents(view: View, owner: str, kind: str) -> dict[str, Tally]:
 
 
 def load_all_documents(view: View, kind: str) -> Sequence[tuple[str, Document]]:
-    """Load everyone's documents with their owners: for the person whose machine this is."""
+    """Load everybody's documents with their owners, for the terminal."""
     rows = view.fetch_all("SELECT * FROM records WHERE kind = :kind ORDER BY number", kind=kind)
     return [(row["owner"], _document_from_row(row)) for row in rows]
 
 
-def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtaken | TooManyDocuments:
-    owner, new = escape_surrogates(writing.owner), writing.document
+def put_document(tx: Transaction, write: DocumentWrite) -> Document | Overtaken | TooManyDocuments:
+    owner, new = escape_surrogates(write.owner), write.document
     current = find_document(tx, owner, new.kind, new.id)
     if (current.version if current else 0) != new.version:
         return Overtaken(current)
@@ -84,8 +84,8 @@ def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtake
     if current is None and _count_documents(tx, owner, new.kind) >= MOST_DOCUMENTS:
         return TooManyDocuments()
     now = tx.clock.now_ns()
-    made = current.made if current else now
-    settled = replace(new, version=new.version + 1, made=made, changed=now)
+    created_ns = current.made if current else now
+    stored = replace(new, version=new.version + 1, made=created_ns, changed=now)
     tx.run(
         "INSERT INTO records (owner, kind, id, mark, version, body, made, changed)"
         " VALUES (:owner, :kind, :id, :mark, :version, :body, :made, :changed)"
@@ -95,40 +95,40 @@ def put_document(tx: Transaction, writing: DocumentWrite) -> Document | Overtake
         kind=new.kind,
         id=escape_surrogates(new.id),
         mark=new.mark,
-        version=settled.version,
+        version=stored.version,
         body=text,
-        made=made,
+        made=created_ns,
         changed=now,
     )
-    tx.append(RowKind.RECORD, _build_row_fields(writing, current, settled, text))
-    return settled
+    tx.append(RowKind.RECORD, _build_row_fields(write, current, stored, text))
+    return stored
 
 
 def _count_documents(tx: Transaction, owner: str, kind: str) -> int:
-    found = tx.fetch_one(
+    row = tx.fetch_one(
         "SELECT count(*) AS held FROM records WHERE owner = :owner AND kind = :kind", owner=owner, kind=kind
     )
-    return found["held"] if found else 0
+    return row["held"] if row else 0
 
 
-def _build_row_fields(writing: DocumentWrite, before: Document | None, after: Document, text: str) -> dict[str, Any]:
+def _build_row_fields(write: DocumentWrite, before: Document | None, after: Document, text: str) -> dict[str, Any]:
     data = text.encode()
     return {
-        **writing.actor,
+        **write.actor,
         "record": after.kind,
         "id": after.id,
         "version": after.version,
-        "event": writing.why.event,
+        "event": write.cause.event,
         "from": before.mark if before else None,
         "to": after.mark,
-        **({"facts": writing.why.facts} if writing.why.facts else {}),
+        **({"facts": write.cause.facts} if write.cause.facts else {}),
         "body_sha256": hashlib.sha256(data).hexdigest(),
         "body_bytes": len(data),
     }
 
 
 def format_body(body: Mapping[str, Any]) -> str:
-    """Serialise for storage. Escaped, so that even a lone surrogate is text that every engine accepts."""
+    """Serialise for storage, escaped so that every engine accepts even a lone surrogate."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -139,7 +139,7 @@ def _document_from_row(row: Mapping[str, Any]) -> Document:
 
 
 def forget_records(tx: Transaction, before_ns: int) -> None:
-    """Delete what belongs to sessions that are themselves forgotten; what belongs to a person's workspace stays."""
+    """Delete the old documents of deleted sessions. Those that belong to a principal stay."""
     tx.run(
         "DELETE FROM records WHERE owner LIKE 'session:%' AND changed < :then"
         " AND substr(owner, 9) NOT IN (SELECT id FROM sessions)",

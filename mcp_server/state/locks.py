@@ -1,5 +1,4 @@
-"""Is there a running server that is not visible from here? Each holds a lock while it runs, which no namespace
-hides."""
+"""Is a server running that we cannot see? Each holds a file lock while it runs, which no PID namespace hides."""
 
 import fcntl
 import json
@@ -14,14 +13,14 @@ from mcp_server.state.location import make_private_folder
 from mcp_server.state.processes import get_own_pid, read_pid_namespace, read_start_time
 from mcp_server.state.servers import FOLDER
 
-FIRST = "pid:[4026531836]"
-"""The machine's own PID namespace: the kernel gives it this number."""
-MOST_BYTES = 4096
+INITIAL_NAMESPACE = "pid:[4026531836]"
+"""The machine's own PID namespace, which always has this number."""
+MAX_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class LifeLock:
-    """Held by a server from before its first call until its last child has ended."""
+    """A lock that a server holds from before its first call until its last child has ended."""
 
     path: Path
     file: int
@@ -40,7 +39,7 @@ class LifeLock:
             os.write(
                 file, json.dumps({"pid": pid, "born": read_start_time(pid), "namespace": read_pid_namespace()}).encode()
             )
-            # Rename only now, so that the file is found locked and complete.
+            # Rename only now, so that nobody finds the file unlocked or incomplete.
             draft.rename(path)
         except BaseException:
             os.close(file)
@@ -55,28 +54,31 @@ class LifeLock:
 
 
 def find_unseen_server(state: Path) -> int | None:
-    """Return the process id of a running server that /proc does not show here, as it reported it, or 0 if it reported
-    none. None if there is no such server, or if it is in another container and we are on the machine itself."""
+    """Return the process id of a running server that /proc does not show here, 0 if it wrote none.
+
+    None if there is no such server. On the machine itself, servers in containers do not count.
+    """
     if not sys.platform.startswith("linux"):
         return None
     for path in sorted((state / FOLDER).glob("*.lock")):
-        if (said := _find_holder(path)) is None:
+        if (holder := _find_holder(path)) is None:
             continue
-        pid, when, there = said
+        pid, born, namespace = holder
         here = read_pid_namespace()
-        if not (pid and when and read_start_time(pid) == when) and (here != FIRST or there == here):
+        is_visible = pid and born and read_start_time(pid) == born
+        if not is_visible and (here != INITIAL_NAMESPACE or namespace == here):
             return pid
     return None
 
 
 def _find_holder(path: Path) -> tuple[int, str, str] | None:
-    """Return what the lock's holder wrote about itself; None if nobody holds the lock, and then the file is removed."""
+    """Return what the lock's holder wrote about itself. If nobody holds the lock, remove the file and return None."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        # Shared, so that two processes looking at the same time do not mistake each other for a server.
+        # Shared, so that two processes that look at the same time do not take each other for a server.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         path.unlink()
     except BlockingIOError:
@@ -90,7 +92,7 @@ def _find_holder(path: Path) -> tuple[int, str, str] | None:
 
 def _read_holder(file: int) -> tuple[int, str, str]:
     try:
-        said = json.loads(os.read(file, MOST_BYTES))
-        return int(said["pid"]), str(said["born"]), str(said["namespace"])
+        fields = json.loads(os.read(file, MAX_BYTES))
+        return int(fields["pid"]), str(fields["born"]), str(fields["namespace"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return 0, "", ""

@@ -1,6 +1,6 @@
 """What is remembered of a project? Entries by tier, per principal, none of them for ever.
 
-They are stored among the records, under an owner that no tool writes to: a tool can read the memory but not write it.
+They are stored among the documents, under an owner that no tool can write to, so tools can only read them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ KIND = "memory"
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """What to remember, whose it is, and where it comes from."""
+    """Entries to remember, whose they are, and where they come from."""
 
     principal: str
-    said: Sequence[tuple[Tier, str]]
-    by: str
+    entries: Sequence[tuple[Tier, str]]
+    source: str
     """`run` or `person`."""
     actor: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Session and run, as the ledger names them."""
@@ -34,65 +34,67 @@ def format_memory_owner(principal: str) -> str:
 
 
 def load_memory(view: View, principal: str) -> Sequence[MemoryEntry]:
-    """Oldest first."""
-    found = load_documents(view, format_memory_owner(principal), KIND, None, MOST_DOCUMENTS, 0)
-    return sorted((_entry_from_document(principal, one) for one in found), key=lambda one: (one.at, one.id))
+    """Load a principal's entries, oldest first."""
+    documents = load_documents(view, format_memory_owner(principal), KIND, None, MOST_DOCUMENTS, 0)
+    entries = [_entry_from_document(principal, document) for document in documents]
+    return sorted(entries, key=lambda entry: (entry.at, entry.id))
 
 
 def load_all_memories(view: View) -> Sequence[MemoryEntry]:
-    """Everyone's, for the person whose machine this is."""
+    """Load everybody's entries, for the terminal."""
     rows = view.fetch_all("SELECT DISTINCT owner FROM records WHERE owner LIKE 'memory:%' ORDER BY owner")
-    return [one for row in rows for one in load_memory(view, row["owner"].removeprefix("memory:"))]
+    return [entry for row in rows for entry in load_memory(view, row["owner"].removeprefix("memory:"))]
 
 
-def remember_entries(tx: Transaction, learned: NewMemory, new_id: Callable[[], str]) -> Sequence[MemoryEntry]:
-    """Store these; an entry that repeats a known one refreshes it. The oldest make room."""
-    owner = format_memory_owner(learned.principal)
-    known = {
-        (one.mark, str(one.body.get("text"))): one for one in load_documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)
+def remember_entries(tx: Transaction, memory: NewMemory, new_id: Callable[[], str]) -> Sequence[MemoryEntry]:
+    """Store these entries. One that repeats a known entry refreshes it; the oldest ones make room."""
+    owner = format_memory_owner(memory.principal)
+    documents_by_text = {
+        (document.mark, str(document.body.get("text"))): document
+        for document in load_documents(tx, owner, KIND, None, MOST_DOCUMENTS, 0)
     }
-    written: list[MemoryEntry] = []
-    for tier, text in learned.said:
-        before = known.get((tier, escape_surrogates(text)))
-        body = {"text": escape_surrogates(text), "by": learned.by, **learned.actor}
-        draft = Document(KIND, before.id if before else new_id(), body, tier, before.version if before else 0)
-        why = DocumentCause("known already" if before else "learned")
-        actor = {"principal": learned.principal, **learned.actor}
-        found = put_document(tx, DocumentWrite(owner, draft, why, actor))
-        if isinstance(found, Document):
-            known[tier, escape_surrogates(text)] = found
-            written.append(_entry_from_document(learned.principal, found))
-    _make_room(tx, learned.principal)
-    return written
+    stored_entries: list[MemoryEntry] = []
+    for tier, text in memory.entries:
+        known = documents_by_text.get((tier, escape_surrogates(text)))
+        body = {"text": escape_surrogates(text), "by": memory.source, **memory.actor}
+        draft = Document(KIND, known.id if known else new_id(), body, tier, known.version if known else 0)
+        cause = DocumentCause("known already" if known else "learned")
+        actor = {"principal": memory.principal, **memory.actor}
+        stored = put_document(tx, DocumentWrite(owner, draft, cause, actor))
+        if isinstance(stored, Document):
+            documents_by_text[tier, escape_surrogates(text)] = stored
+            stored_entries.append(_entry_from_document(memory.principal, stored))
+    _make_room(tx, memory.principal)
+    return stored_entries
 
 
 def _make_room(tx: Transaction, principal: str) -> None:
-    every = load_memory(tx, principal)
-    for tier, most in MOST.items():
-        held = [one for one in every if one.tier is tier]
-        for one in held[: max(len(held) - most, 0)]:
-            forget_entry(tx, one, "made room")
+    entries = load_memory(tx, principal)
+    for tier, limit in MOST.items():
+        tier_entries = [entry for entry in entries if entry.tier is tier]
+        for entry in tier_entries[: max(len(tier_entries) - limit, 0)]:
+            forget_entry(tx, entry, "made room")
 
 
-def forget_entry(tx: Transaction, one: MemoryEntry, event: str = "forgotten") -> None:
+def forget_entry(tx: Transaction, entry: MemoryEntry, event: str = "forgotten") -> None:
     tx.run(
         "DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
-        owner=escape_surrogates(format_memory_owner(one.principal)),
+        owner=escape_surrogates(format_memory_owner(entry.principal)),
         kind=KIND,
-        id=one.id,
+        id=entry.id,
     )
     tx.append(
         RowKind.RECORD,
-        {"principal": one.principal, "record": KIND, "id": one.id, "event": event, "from": one.tier, "to": None},
+        {"principal": entry.principal, "record": KIND, "id": entry.id, "event": event, "from": entry.tier, "to": None},
     )
 
 
-def _entry_from_document(principal: str, one: Document) -> MemoryEntry:
-    body = one.body
+def _entry_from_document(principal: str, document: Document) -> MemoryEntry:
+    body = document.body
     return MemoryEntry(
-        one.id,
-        one.changed,
-        Tier(one.mark),
+        document.id,
+        document.changed,
+        Tier(document.mark),
         str(body.get("text", "")),
         principal,
         str(body.get("session", "")),

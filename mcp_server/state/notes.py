@@ -1,4 +1,4 @@
-"""What is kept of a run beside the ledger, and when is it summarised?"""
+"""What is kept of a run beside the ledger? Notes, until they are folded into a summary or too old."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -8,34 +8,34 @@ from mcp_server.model.text import escape_surrogates
 from mcp_server.state.engine.rows import LET_GO, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 
-LONGEST_NOTE = 2_000
+MAX_NOTE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class FoldedNotes:
-    """Notes were folded into a summary, and the ledger says which."""
+    """A summary that replaces the notes up to a call."""
 
     run: str
     upto: int
     text: str
 
 
-def write_notes(tx: Transaction, run: str, seq: int, said: Iterable[tuple[str, str]]) -> None:
-    """`said`: kind and text, already without secrets."""
-    for kind, text in said:
+def write_notes(tx: Transaction, run: str, seq: int, notes: Iterable[tuple[str, str]]) -> None:
+    """Each note is a kind and a text without secrets."""
+    for kind, text in notes:
         tx.run(
             "INSERT INTO notes (run, seq, at, kind, text) VALUES (:run, :seq, :at, :kind, :text)",
             run=escape_surrogates(run),
             seq=seq,
             at=tx.clock.now_ns(),
             kind=kind,
-            text=escape_surrogates(text)[:LONGEST_NOTE],
+            text=escape_surrogates(text)[:MAX_NOTE_CHARS],
         )
 
 
 def drop_old_notes(tx: Transaction, before_ns: int) -> None:
-    """Delete notes and thoughts of runs before then. That they existed stays known, so that no summary later claims
-    that there never was a goal."""
+    """Delete old notes and thoughts. A mark stays for each run, so that no summary later claims that it never had a
+    goal."""
     tx.run(
         "INSERT INTO notes (run, seq, at, kind, text)"
         " SELECT run, 0, max(at), :mark, '' FROM ("
@@ -50,19 +50,21 @@ def drop_old_notes(tx: Transaction, before_ns: int) -> None:
 
 
 def load_notes(view: View, run: str) -> list[tuple[str, str]]:
-    """Load what was kept of a run so far, in order: kind and text."""
+    """Load a run's notes in order, each as kind and text."""
     rows = view.fetch_all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
     return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 
-def fold_notes(tx: Transaction, run: str, upto: int, why: Mapping[str, int]) -> FoldedNotes | None:
-    """Summarise a run up to a call and record that in the ledger; the text can be rebuilt from there."""
-    from mcp_server.state.summaries import build_run_summary  # only needed with much to remember
+def fold_notes(tx: Transaction, run: str, upto: int, trigger: Mapping[str, int]) -> FoldedNotes | None:
+    """Summarise a run up to a call and record that in the ledger, from which the text can be rebuilt."""
+    from mcp_server.state.summaries import build_run_summary  # only long runs need it
 
     summary = build_run_summary(tx, run, upto)
     if summary is None:
         return None
     data = summary.text.encode()
-    about = {"principal": summary.principal, "session": summary.facts.get("session"), "run": run, "upto": upto}
-    tx.append(RowKind.SUMMARY, {**about, **why, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    run_fields = {"principal": summary.principal, "session": summary.facts.get("session"), "run": run, "upto": upto}
+    tx.append(
+        RowKind.SUMMARY, {**run_fields, **trigger, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    )
     return FoldedNotes(run, upto, summary.text)

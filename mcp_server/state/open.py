@@ -113,7 +113,7 @@ def _open_locked(
         if found.version and not is_state_sealed(link, old, key):
             link, found = replace_state_file(path, link, clock, mine)
         elif found.version == 0 and not mine:
-            found = replace(found, segment=find_segment_beside(path), held=find_holds_beside(path))
+            found = replace(found, segment=find_segment_beside(path), holds=find_holds_beside(path))
         lost = found.lost or describe_lost_state(found, old, key, suspicion)
         if lost or (found.segment and found.segment.tampered):
             set_aside(anchor_path, str(clock.now_ns()))
@@ -181,7 +181,7 @@ def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | N
         alarm, segment = describe_anchor_misfit(tx, anchor, workspace.key), found.segment
         if segment:
             record_segment(tx, segment.fields, segment.claims)
-        take_over_holds(tx, found.held)
+        take_over_holds(tx, found.holds)
         lost = found.lost or (segment.reason if segment and segment.unread else "")
         exchanged = segment.reason if segment and segment.tampered and not lost else ""
         condition = Condition(

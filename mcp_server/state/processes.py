@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mcp_server.model.processes import MARK
 
-DEEPEST = 200
-SECONDS = 5.0
+MAX_DEPTH = 200
+PS_SECONDS = 5.0
 
 
 def read_start_time(pid: int) -> str:
-    """Return when the process began, which tells it from a later one with the same number; empty if unknown."""
+    """Return when the process started, to tell it from a later one with the same number; empty if unknown."""
     if not sys.platform.startswith("linux"):
         return _ask_ps(pid, "lstart=")
     fields = _read_stat(pid)
@@ -21,7 +21,7 @@ def read_start_time(pid: int) -> str:
 
 
 def get_own_pid() -> int:
-    """Return our own number as /proc counts. In a namespace without a /proc of its own, getpid returns another."""
+    """Return our own number in /proc. `getpid` returns another in a namespace without a /proc of its own."""
     try:
         return int(Path("/proc/self").readlink().name)
     except (OSError, ValueError):
@@ -29,23 +29,23 @@ def get_own_pid() -> int:
 
 
 def read_pid_namespace() -> str:
-    """Identify the namespace in which process numbers mean the same as for us; empty if unknown."""
+    """Identify the namespace that our process numbers belong to; empty if unknown."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         return ""
 
 
-def is_process_gone(pid: int, since: str) -> bool:
-    """Has the process that began then ended? A zombie counts as ended."""
-    return read_start_time(pid) != since or _read_stat(pid)[:1] in (["Z"], ["X"])
+def is_process_gone(pid: int, start_time: str) -> bool:
+    """Has the process that started at this time ended? A zombie counts as ended."""
+    return read_start_time(pid) != start_time or _read_stat(pid)[:1] in (["Z"], ["X"])
 
 
 def find_ancestors(pid: int) -> Iterator[int]:
-    """Yield its parent, the parent's parent, and so on, as far as they are visible."""
+    """Yield its parent, the parent's parent, and so on, as far as we can see them."""
     seen = {pid}
-    for _ in range(DEEPEST):
-        # If /proc is hidden, the kernel still tells our own parent.
+    for _ in range(MAX_DEPTH):
+        # Without /proc, the kernel still tells us our own parent.
         pid = _find_parent(pid) or (os.getppid() if pid == os.getpid() else 0)
         if pid < 1 or pid in seen:
             return
@@ -54,43 +54,43 @@ def find_ancestors(pid: int) -> Iterator[int]:
 
 
 def read_server_mark(pid: int) -> str:
-    """Return the server that started this process without a sandbox, from the process's initial environment."""
+    """Return the mark of the server that started this process without a sandbox, from its initial environment."""
     try:
-        given = Path(f"/proc/{pid}/environ").read_bytes()
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return ""
-    found = next((one for one in given.split(b"\0") if one.startswith(f"{MARK}=".encode())), b"")
-    return found.partition(b"=")[2].decode("ascii", "replace")[:20]
+    variable = next((entry for entry in environment.split(b"\0") if entry.startswith(f"{MARK}=".encode())), b"")
+    return variable.partition(b"=")[2].decode("ascii", "replace")[:20]
 
 
 def _find_parent(pid: int) -> int:
     if sys.platform.startswith("linux"):
         fields = _read_stat(pid)
-        found = fields[1] if len(fields) > 1 else ""
+        parent = fields[1] if len(fields) > 1 else ""
     else:
-        found = _ask_ps(pid, "ppid=")
-    return int(found) if found.isdigit() else 0
+        parent = _ask_ps(pid, "ppid=")
+    return int(parent) if parent.isdigit() else 0
 
 
 def _read_stat(pid: int) -> list[str]:
-    """Return the fields after the name, which may contain anything."""
+    """Return the fields after the name, which may itself contain spaces and brackets."""
     try:
-        said = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        line = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return []
-    return said.rpartition(")")[2].split()
+    return line.rpartition(")")[2].split()
 
 
-def _ask_ps(pid: int, what: str) -> str:
+def _ask_ps(pid: int, column: str) -> str:
     try:
-        ran = subprocess.run(  # noqa: S603  # every word is ours
-            ["/bin/ps", "-o", what, "-p", str(pid)],
+        result = subprocess.run(  # noqa: S603  # every word is ours
+            ["/bin/ps", "-o", column, "-p", str(pid)],
             env={"LC_ALL": "C", "TZ": "UTC"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=SECONDS,
+            timeout=PS_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return " ".join(ran.stdout.decode("ascii", "replace").split())
+    return " ".join(result.stdout.decode("ascii", "replace").split())

@@ -1,6 +1,6 @@
 """What is each server running right now, and for whom? Each writes a small file about it, for `menugate status`.
 
-The file is no record and delays nothing: it is written a moment after something begins or ends. If it cannot be
+The file is no record. It is written a moment after something begins or ends, so it delays nothing. If it cannot be
 written, `menugate pause` still asks the servers themselves.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from mcp_server.state.processes import get_own_pid, is_process_gone, read_start_time
-from mcp_server.state.servers import FOLDER, MOST_BYTES, is_own_file
+from mcp_server.state.servers import FOLDER, MAX_BYTES, is_own_file
 
-ENDING = ".runs"
+SUFFIX = ".runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RunningWork:
 
     tool: str
     about: str
-    """The first words of its subject, without secrets."""
+    """What the call is about, shortened and without secrets."""
     since: int
     principal: str
     session: str
@@ -59,46 +59,49 @@ def write_running_calls(state: Path, clients: Sequence[RunningClient], works: Se
     folder, pid = state / FOLDER, get_own_pid()
     fields = {
         "born": read_start_time(pid),
-        "clients": [asdict(one) for one in clients],
-        "works": [asdict(one) for one in works],
+        "clients": [asdict(entry) for entry in clients],
+        "works": [asdict(entry) for entry in works],
     }
-    draft = folder / f".{pid}{ENDING}.tmp"
+    draft = folder / f".{pid}{SUFFIX}.tmp"
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
         file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8") as out:
-            json.dump(fields, out)
-        draft.replace(folder / f"{pid}{ENDING}")
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            json.dump(fields, stream)
+        draft.replace(folder / f"{pid}{SUFFIX}")
 
 
 def remove_running_calls(state: Path) -> None:
-    """Remove the files of this process, and of those that died without doing so."""
-    mine = state / FOLDER / f"{get_own_pid()}{ENDING}"
-    left = [path for path in (state / FOLDER).glob(f"*{ENDING}") if path == mine or _read_running_file(path) is None]
-    for path in left:
+    """Remove the files of this process, and of those that died without removing theirs."""
+    own_path = state / FOLDER / f"{get_own_pid()}{SUFFIX}"
+    stale = [
+        path for path in (state / FOLDER).glob(f"*{SUFFIX}") if path == own_path or _read_running_file(path) is None
+    ]
+    for path in stale:
         with suppress(OSError):
             path.unlink()
 
 
 def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:
-    """Read those of every server of this account that still runs, oldest first."""
-    paths = (path for state in states for path in (state / FOLDER).glob(f"*{ENDING}") if is_own_file(path))
-    found = [one for path in paths if (one := _read_running_file(path)) is not None]
-    works = [work for _, every in found for work in every if work.is_running]
-    return [client for every, _ in found for client in every], sorted(works, key=lambda one: one.since)
+    """Read what this account's servers run, oldest first."""
+    paths = (path for state in states for path in (state / FOLDER).glob(f"*{SUFFIX}") if is_own_file(path))
+    files = [content for path in paths if (content := _read_running_file(path)) is not None]
+    clients = [client for file_clients, _ in files for client in file_clients]
+    works = [work for _, file_works in files for work in file_works if work.is_running]
+    return clients, sorted(works, key=lambda work: work.since)
 
 
 def _read_running_file(path: Path) -> tuple[list[RunningClient], list[RunningWork]] | None:
-    """None if it cannot be read, or if its process is not the one that wrote it."""
+    """Return None if it cannot be read, or if the process that wrote it is gone."""
     try:
-        if path.is_symlink() or path.stat().st_size > MOST_BYTES:
+        if path.is_symlink() or path.stat().st_size > MAX_BYTES:
             return None
-        pid = int(path.name.removesuffix(ENDING))
-        said = cast(dict[str, Any], json.loads(path.read_text("utf-8")))
-        if not said["born"] or is_process_gone(pid, said["born"]):
+        pid = int(path.name.removesuffix(SUFFIX))
+        fields = cast(dict[str, Any], json.loads(path.read_text("utf-8")))
+        if not fields["born"] or is_process_gone(pid, fields["born"]):
             return None
-        return [RunningClient(**one) for one in said["clients"]], [
-            replace(RunningWork(**one), server=pid) for one in said["works"]
+        return [RunningClient(**entry) for entry in fields["clients"]], [
+            replace(RunningWork(**entry), server=pid) for entry in fields["works"]
         ]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""What state is a run in? Paused or not, what its thoughts concluded, and the findings at its end."""
+"""What is the state of a run? Whether it is paused, what its thoughts concluded, and the report at its end."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,23 +15,23 @@ from mcp_server.state.engine.rows import Row, RowKind, StoredSession
 from mcp_server.state.engine.transaction import Transaction, View, to_whole_number
 from mcp_server.state.ledger import record_transition
 from mcp_server.state.sessions import load_places, load_sessions, move_session
-from mcp_server.state.verify import read_body
+from mcp_server.state.verify import row_from_record
 
-UNIT_DONE = "a unit is done, and run control `assisted` waits for the person to look at it"
-MOST_ROWS = 20_000
+UNIT_DONE = "a unit is done, and run control `assisted` waits until the user has looked at it"
+MAX_SEARCHED_ROWS = 20_000
 """How many of the ledger's newest rows are searched for a run."""
-MOST_THOUGHTS = 200
+MAX_THOUGHTS = 200
 
 
 def load_holds(view: View) -> dict[tuple[str, str], Hold]:
-    """Load who is paused, by principal and session; an empty session stands for all of them."""
+    """Load all holds, by principal and session; an empty session stands for all of them."""
     rows = view.fetch_all("SELECT * FROM holds")
-    return {(row["principal"], row["session"]): held for row in rows if (held := hold_from_row(row)) is not None}
+    return {(row["principal"], row["session"]): hold for row in rows if (hold := hold_from_row(row)) is not None}
 
 
 def load_active_holds(view: View) -> dict[tuple[str, str], Hold]:
-    """Load the holds that still apply: a hold on a single run ends with that run."""
-    return {key: held for key, held in load_holds(view).items() if not (held.run and _is_delivered(view, held.run))}
+    """Load the holds that still apply; one on a single run ends with that run."""
+    return {key: hold for key, hold in load_holds(view).items() if not (hold.run and _is_delivered(view, hold.run))}
 
 
 def _is_delivered(view: View, run: str) -> bool:
@@ -40,67 +40,72 @@ def _is_delivered(view: View, run: str) -> bool:
 
 
 def pause_session(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
-    """Pause. If already paused, the first reason stays, unless that was about another run or the person now gives
-    one."""
-    known = _find_hold_row(tx, principal, session)
-    held = hold_from_row(known) if known is not None else None
-    if held is not None and held.run in ("", hold.run) and (held.by is Holder.PERSON or hold.by is not Holder.PERSON):
-        return held
-    settled = replace(hold, at=tx.clock.now_ns())
-    _write_hold(tx, principal, session, {name: value for name, value in asdict(settled).items() if name != "at"})
-    _record_run_state(tx, principal, session, ("running", "paused"), settled.reason)
-    return settled
+    """Pause the session. If it is paused already, that hold stays, unless it was for another run or the user now gives
+    a reason."""
+    row = _find_hold_row(tx, principal, session)
+    current = hold_from_row(row) if row is not None else None
+    is_outranked = hold.by is Holder.PERSON and current is not None and current.by is not Holder.PERSON
+    if current is not None and current.run in ("", hold.run) and not is_outranked:
+        return current
+    new_hold = replace(hold, at=tx.clock.now_ns())
+    _write_hold(tx, principal, session, {name: value for name, value in asdict(new_hold).items() if name != "at"})
+    _record_run_state(tx, principal, session, ("running", "paused"), new_hold.reason)
+    return new_hold
 
 
 def resume_session(tx: Transaction, principal: str, session: str | None, units: int = 1) -> list[Hold]:
-    """Lift the hold on one session or all; in `assisted`, `units` may run before the next pause."""
-    found = {
-        key: held
-        for key, held in load_holds(tx).items()
+    """Release one session or all. In `assisted`, `units` may run before the next pause."""
+    holds = {
+        key: hold
+        for key, hold in load_holds(tx).items()
         if key[0] == escape_surrogates(principal) and session in (None, key[1])
     }
-    lifted = list(found.values())
+    released = list(holds.values())
     _clear_holds(tx, principal, session)
     if units > 1:
         _write_hold(tx, principal, session or "", {"by": "", "units": units})
-    _record_run_state(tx, principal, session or "", ("paused" if lifted else "running", "running"), f"next {units}")
-    return lifted
+    _record_run_state(tx, principal, session or "", ("paused" if released else "running", "running"), f"next {units}")
+    return released
 
 
 def take_unit(tx: Transaction, session: Session, place: str) -> Hold | None:
-    """Begin one unit of an assisted run; the last one allowed pauses it. Return what already holds it, if anything."""
+    """Begin one unit of an assisted run, and pause the run for what follows the last one allowed. If it is paused
+    already, return that hold."""
     rows = [row for key in dict.fromkeys((place, "")) if (row := _find_hold_row(tx, session.principal, key))]
     for row in rows:
-        held = hold_from_row(row)
-        if held is not None and held.run in ("", session.run):
-            return held
-    granted = next((row for row in rows if hold_from_row(row) is None), None)
-    left = (to_whole_number(json.loads(granted["body"]).get("units")) if granted else 1) - 1
-    if granted is not None and left > 0:
-        _write_hold(tx, session.principal, granted["session"], {"by": "", "units": left})
+        hold = hold_from_row(row)
+        if hold is not None and hold.run in ("", session.run):
+            return hold
+    allowance = next((row for row in rows if hold_from_row(row) is None), None)
+    units_left = (to_whole_number(json.loads(allowance["body"]).get("units")) if allowance else 1) - 1
+    if allowance is not None and units_left > 0:
+        _write_hold(tx, session.principal, allowance["session"], {"by": "", "units": units_left})
         return None
-    if granted is not None:
-        _clear_holds(tx, session.principal, granted["session"])
+    if allowance is not None:
+        _clear_holds(tx, session.principal, allowance["session"])
     pause_session(tx, session.principal, place, Hold(Holder.UNIT, UNIT_DONE))
     return None
 
 
 def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, reason: str) -> tuple[StoredSession, ...]:
-    """Clear what the runs have collected and pause: each session begins a new run, named `run` plus a number."""
-    mine = [kept.session for kept in load_sessions(tx) if kept.session.principal == escape_surrogates(principal)]
+    """Drop what the runs have collected, start a new run in each session (named `run` plus a number), and pause."""
+    first_places: dict[str, Session] = {}
+    for stored in load_sessions(tx):
+        place = stored.session
+        if place.principal == escape_surrogates(principal) and session in (None, place.id):
+            first_places.setdefault(place.id, place)
     void_approvals(tx, principal, session)
-    moved: list[StoredSession] = []
-    for number, id in enumerate(dict.fromkeys(one.id for one in mine if session in (None, one.id)), 1):
-        one = next(one for one in mine if one.id == id)
-        after = replace(one, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
-        settled = move_session(tx, one, after, {"reason": "stop", "scope": "now"})
-        assert isinstance(settled, StoredSession), "read in the same transaction"
-        # Its other places moved along.
-        moved += load_places(tx, id)
+    changed: list[StoredSession] = []
+    for number, (id, place) in enumerate(first_places.items(), 1):
+        after = replace(place, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
+        result = move_session(tx, place, after, {"reason": "stop", "scope": "now"})
+        assert isinstance(result, StoredSession), "read in the same transaction"
+        # This has moved the session's other places too.
+        changed += load_places(tx, id)
         tx.run("DELETE FROM thoughts WHERE session = :session", session=id)
     _clear_holds(tx, principal, session)
     pause_session(tx, principal, session or "", Hold(Holder.PERSON, reason, stopped=True))
-    return tuple(moved)
+    return tuple(changed)
 
 
 def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -> None:
@@ -119,32 +124,32 @@ def load_thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutco
         "SELECT body FROM thoughts WHERE session = :session AND run = :run ORDER BY number DESC LIMIT :most",
         session=escape_surrogates(session),
         run=escape_surrogates(run),
-        most=MOST_THOUGHTS,
+        most=MAX_THOUGHTS,
     )
     return [ReasoningOutcome(**json.loads(row["body"])) for row in reversed(rows)]
 
 
 def record_delivery(tx: Transaction, session: Session, fields: Mapping[str, Any]) -> int:
-    """Mark the run as delivered, whatever follows."""
-    whose = {"principal": session.principal, "session": session.id, "run": session.run}
-    return tx.append(RowKind.DELIVERY, whose | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
+    """Record that the run was delivered."""
+    run_fields = {"principal": session.principal, "session": session.id, "run": session.run}
+    return tx.append(RowKind.DELIVERY, run_fields | dict(fields) | {"reason": f"delivered as {fields.get('status')}"})
 
 
 def load_run_rows(view: View, session: Session) -> Sequence[Row]:
-    """Load a run's rows in order: what ran, its outcome, and what did not run."""
+    """Load a run's rows in order: calls, their outcomes, and refusals."""
     rows = view.fetch_all(
         "SELECT seq, body, hash FROM (SELECT * FROM ledger ORDER BY seq DESC LIMIT :most) AS newest"
         " WHERE session = :session ORDER BY seq",
-        most=MOST_ROWS,
+        most=MAX_SEARCHED_ROWS,
         session=escape_surrogates(session.id),
     )
-    found = [Row(row["seq"], row["hash"], row["body"], read_body(row["body"])) for row in rows]
-    mine = {row.seq for row in found if row.fields.get("run") == session.run}
-    return [row for row in found if row.seq in mine or row.fields.get("intent") in mine]
+    session_rows = [row_from_record(row) for row in rows]
+    run_seqs = {row.seq for row in session_rows if row.fields.get("run") == session.run}
+    return [row for row in session_rows if row.seq in run_seqs or row.fields.get("intent") in run_seqs]
 
 
 def put_report(tx: Transaction, report: RunReport) -> None:
-    """One report per run; the first is never overwritten."""
+    """Store a run's only report; a second one does not replace it."""
     at = tx.clock.now_ns()
     tx.run(
         "INSERT INTO reports (run, principal, session, at, body) VALUES (:run, :principal, :session, :at, :body)"
@@ -155,16 +160,16 @@ def put_report(tx: Transaction, report: RunReport) -> None:
         at=at,
         body=json.dumps(asdict(replace(report, at=at))),
     )
-    found = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
-    whose = {"principal": report.principal, "session": report.session, "run": report.run}
-    asked = report.opinion
-    # What left this machine, and to whom, is recorded even if nothing came of it.
-    sent = {"asked": asked.model, "place": asked.place, "sent_bytes": asked.sent} if asked else {}
-    tx.append(RowKind.REPORT, whose | found | sent)
+    counts = {"issues": len(report.issues), "missing": len(report.missing_steps), "reason": report.summary}
+    run_fields = {"principal": report.principal, "session": report.session, "run": report.run}
+    opinion = report.opinion
+    # Record what left this machine, and to whom, even if no answer came back.
+    adviser_fields = {"asked": opinion.model, "place": opinion.place, "sent_bytes": opinion.sent} if opinion else {}
+    tx.append(RowKind.REPORT, run_fields | counts | adviser_fields)
 
 
 def find_report(view: View, run: str | None, principal: str | None = None) -> RunReport | None:
-    """The newest if no run is named; if no principal is named, any person's."""
+    """Find the newest report, or that of one run; any principal's, or only one's."""
     conditions = ["1 = 1"]
     values: dict[str, Any] = {}
     if run is not None:
@@ -187,7 +192,7 @@ def _find_hold_row(view: View, principal: str, session: str) -> dict[str, Any] |
 
 
 def hold_from_row(row: Mapping[str, Any]) -> Hold | None:
-    """None if the row only grants further units. An unreadable row counts as a hold."""
+    """Parse a hold; None if the row only allows further units. An unreadable row counts as a hold."""
     try:
         body = json.loads(row["body"])
         if body["by"] == "":
@@ -197,7 +202,7 @@ def hold_from_row(row: Mapping[str, Any]) -> Hold | None:
             Holder(body["by"]), str(body["reason"]), str(body.get("run", "")), to_whole_number(row["at"]), stopped
         )
     except (ValueError, TypeError, KeyError):
-        return Hold(Holder.PERSON, "what paused it cannot be read", at=to_whole_number(row["at"]))
+        return Hold(Holder.PERSON, "the reason for the pause cannot be read", at=to_whole_number(row["at"]))
 
 
 def _write_hold(tx: Transaction, principal: str, session: str, body: Mapping[str, Any]) -> None:
@@ -212,7 +217,7 @@ def _write_hold(tx: Transaction, principal: str, session: str, body: Mapping[str
 
 
 def _clear_holds(tx: Transaction, principal: str, session: str | None) -> None:
-    """Delete what holds this session, or every session of the principal if none is named."""
+    """Delete the hold on this session, or on every session of the principal."""
     if session is None:
         tx.run("DELETE FROM holds WHERE principal = :principal", principal=escape_surrogates(principal))
         return
@@ -220,6 +225,6 @@ def _clear_holds(tx: Transaction, principal: str, session: str | None) -> None:
     tx.run("DELETE FROM holds WHERE principal = :principal AND session = :session", **where)
 
 
-def _record_run_state(tx: Transaction, principal: str, session: str, way: tuple[str, str], reason: str) -> None:
-    before, after = ({"run_state": one} for one in way)
+def _record_run_state(tx: Transaction, principal: str, session: str, states: tuple[str, str], reason: str) -> None:
+    before, after = ({"run_state": state} for state in states)
     record_transition(tx, before, after, {"principal": principal, "session": session, "reason": reason, "scope": "now"})

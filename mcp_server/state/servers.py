@@ -1,4 +1,4 @@
-"""Which configuration does each running server use? Each writes it to a small file, for the person's commands."""
+"""Which configuration does each running server use? Each writes it to a small file, for commands at the terminal."""
 
 import json
 import os
@@ -13,16 +13,14 @@ from typing import Any, cast
 from mcp_server.state.processes import is_process_gone, read_start_time
 
 FOLDER = "servers"
-MOST_BYTES = 2 << 20
-STOP = signal.SIGUSR1
-"""On this signal a server ends everything that runs: a signal needs no space on any disk."""
-OBEYED, LOOK = 0, 0.02
-"""A server sets its file to this date to say that it obeyed; a date needs no space either."""
-
-
-CLOSED = (
-    "{path} cannot be read, so which servers, clients and calls there are here is not known. "
-    "Type `chmod {mode} {path}`, then look again."
+MAX_BYTES = 2 << 20
+STOP_SIGNAL = signal.SIGUSR1
+"""Makes a server end everything that runs, even when the disk is full."""
+OBEYED_TIME, POLL_SECONDS = 0, 0.02
+"""A server sets its file's date to this when it has obeyed, which needs no disk space either."""
+UNREADABLE = (
+    "{path} cannot be read, so the servers, clients and calls running here are unknown. "
+    "Run `chmod {mode} {path}`, then try again."
 )
 
 
@@ -33,107 +31,112 @@ class Server:
     pid: int
     born: str
     config: str | None = None
-    """The operator's file, if one applies."""
+    """The operator's file, if there is one."""
     profile: str | None = None
-    """The profile requested at its start, beside the files."""
+    """The profile given at its start, by flag or environment."""
     max_profile: str | None = None
     menus: Sequence[str] = ()
     since: int = 0
-    """Since when it uses this configuration."""
+    """When it began to use this configuration."""
     fault: str = ""
-    """Why the version now on disk does not apply; the last valid one still does."""
+    """Why the files on disk do not apply; the last valid ones still do."""
     restart: Sequence[str] = ()
-    """What changed on disk and only applies after a restart."""
+    """Settings that changed on disk but only apply after a restart."""
     texts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-    """What applies instead of the file on disk, by file, or None if there is no such file; only if there is a fault."""
+    """If there is a fault: the content that applies instead, by file, None if there was no such file."""
     older: Sequence[Mapping[str, str | None]] = ()
-    """Earlier contents of the files that apply as well: what replaced them has not settled yet."""
+    """Earlier contents that still apply too, because the files changed only a moment ago."""
     stoppable: bool = False
-    """It handles `STOP`; any other process would die of that signal."""
+    """True if it handles `STOP_SIGNAL`, of which any other process would die."""
 
     @property
     def differences(self) -> list[str]:
-        """Say in words for the person which files' content does not apply in this server."""
-        told: list[str] = []
+        """For the user: how this server's configuration differs from the files on disk."""
+        sentences: list[str] = []
         if self.fault:
-            told.append(f"Process {self.pid} keeps using the last valid rules: {self.fault}.")
+            sentences.append(f"Process {self.pid} keeps using the last valid rules: {self.fault}.")
         if self.older:
-            told.append(
-                f"Process {self.pid} also forbids what these files forbade before, until a valid one has lain still."
+            sentences.append(
+                f"Process {self.pid} also forbids what these files forbade before, until a valid one stays unchanged."
             )
         if self.restart:
             names = ", ".join(f"`{name}`" for name in self.restart)
-            told.append(f"Process {self.pid} runs without the changes to {names}; start it again for them to hold.")
-        return told
+            sentences.append(f"Process {self.pid} runs without the changes to {names}; restart it to apply them.")
+        return sentences
 
 
-def publish_server(state: Path, said: Server) -> None:
+def publish_server(state: Path, server: Server) -> None:
     """Atomic: a concurrent reader finds the previous version."""
     folder = state / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
-    draft = folder / f".{said.pid}.tmp"
+    draft = folder / f".{server.pid}.tmp"
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(file, "w", encoding="utf-8") as out:
-        json.dump(asdict(said), out)
-    draft.replace(_get_server_path(state, said.pid))
+    with os.fdopen(file, "w", encoding="utf-8") as stream:
+        json.dump(asdict(server), stream)
+    draft.replace(_get_server_path(state, server.pid))
 
 
 def withdraw_server(state: Path, pid: int) -> None:
-    """Remove the files of this process, and of those that died without doing so."""
-    left = [path for path in (state / FOLDER).glob("*.json") if _read_server(path) is None]
-    for path in (_get_server_path(state, pid), *left):
+    """Remove the files of this process, and of those that died without removing theirs."""
+    stale = [path for path in (state / FOLDER).glob("*.json") if _read_server(path) is None]
+    for path in (_get_server_path(state, pid), *stale):
         with suppress(OSError):
             path.unlink()
 
 
 def load_servers(state: Path) -> list[Server]:
-    """Load those that still run, ordered by process number."""
-    found = (_read_server(path) for path in (state / FOLDER).glob("*.json"))
-    return sorted((one for one in found if one is not None), key=lambda one: one.pid)
+    """Load the servers that still run, by process number."""
+    servers = (_read_server(path) for path in (state / FOLDER).glob("*.json"))
+    return sorted((server for server in servers if server is not None), key=lambda server: server.pid)
 
 
 def describe_unreadable_folder(state: Path) -> str:
-    """Say why the running servers cannot be listed, and what to type; empty if they can."""
+    """Say why the running servers cannot be listed and what to do; empty if they can."""
     folder = state / FOLDER
     try:
-        every = [folder, *folder.iterdir()] if folder.exists() else []
+        paths = [folder, *folder.iterdir()] if folder.exists() else []
     except OSError:
-        every = []
+        paths = []
         if not os.access(folder, os.R_OK | os.X_OK):
-            return CLOSED.format(path=folder, mode="700")
-    need = {True: os.R_OK | os.W_OK | os.X_OK, False: os.R_OK}
-    shut = next((one for one in every if not one.name.startswith(".") and not os.access(one, need[one.is_dir()])), None)
-    return CLOSED.format(path=shut, mode="700" if shut.is_dir() else "600") if shut and shut.exists() else ""
+            return UNREADABLE.format(path=folder, mode="700")
+    needed_rights = {True: os.R_OK | os.W_OK | os.X_OK, False: os.R_OK}
+    for path in paths:
+        if not path.name.startswith(".") and path.exists() and not os.access(path, needed_rights[path.is_dir()]):
+            return UNREADABLE.format(path=path, mode="700" if path.is_dir() else "600")
+    return ""
 
 
-def stop_servers_by_signal(states: Sequence[Path], patience: float) -> tuple[list[int], list[int]]:
-    """End everything by signal if no order can be written. Return this account's servers that obeyed in time, and those
-    that did not."""
-    found = [
-        (state, one) for state in states for one in load_servers(state) if is_own_file(_get_server_path(state, one.pid))
+def stop_servers_by_signal(states: Sequence[Path], seconds: float) -> tuple[list[int], list[int]]:
+    """End everything by signal, for when no order can be written. Return this account's servers that obeyed in time,
+    and those that did not."""
+    servers = [
+        (state, server)
+        for state in states
+        for server in load_servers(state)
+        if is_own_file(_get_server_path(state, server.pid))
     ]
-    for state, one in found:
+    for state, server in servers:
         with suppress(OSError):
-            os.utime(_get_server_path(state, one.pid))
-        # Check again: a signal like this must not hit a process that has taken over the number since.
-        if one.stoppable and not is_process_gone(one.pid, one.born):
+            os.utime(_get_server_path(state, server.pid))
+        # Check again: this signal would kill another process that has got the number in the meantime.
+        if server.stoppable and not is_process_gone(server.pid, server.born):
             with suppress(OSError):
-                os.kill(one.pid, STOP)
-    until = time.monotonic() + patience
-    waiting = found
-    while waiting and time.monotonic() < until:
+                os.kill(server.pid, STOP_SIGNAL)
+    deadline = time.monotonic() + seconds
+    waiting = servers
+    while waiting and time.monotonic() < deadline:
         waiting = [
-            (state, one)
-            for state, one in waiting
-            if not is_process_gone(one.pid, one.born) and not _has_obeyed(state, one.pid)
+            (state, server)
+            for state, server in waiting
+            if not is_process_gone(server.pid, server.born) and not _has_obeyed(state, server.pid)
         ]
-        time.sleep(LOOK if waiting else 0)
-    silent = [one.pid for _, one in waiting]
-    return [one.pid for _, one in found if one.pid not in silent], silent
+        time.sleep(POLL_SECONDS if waiting else 0)
+    unresponsive = [server.pid for _, server in waiting]
+    return [server.pid for _, server in servers if server.pid not in unresponsive], unresponsive
 
 
 def is_own_file(path: Path) -> bool:
-    """Did this account write it? Another account's file could name any of our processes."""
+    """Did this account write it? A file of another account could name any of our processes."""
     try:
         return path.lstat().st_uid == os.geteuid()
     except OSError:
@@ -141,14 +144,14 @@ def is_own_file(path: Path) -> bool:
 
 
 def mark_obeyed(state: Path, pid: int) -> None:
-    """Say that nothing runs here any more."""
+    """Tell the sender of the signal that nothing runs here any more."""
     with suppress(OSError):
-        os.utime(_get_server_path(state, pid), (OBEYED, OBEYED))
+        os.utime(_get_server_path(state, pid), (OBEYED_TIME, OBEYED_TIME))
 
 
 def _has_obeyed(state: Path, pid: int) -> bool:
     try:
-        return _get_server_path(state, pid).stat().st_mtime == OBEYED
+        return _get_server_path(state, pid).stat().st_mtime == OBEYED_TIME
     except OSError:
         return False
 
@@ -158,12 +161,12 @@ def _get_server_path(state: Path, pid: int) -> Path:
 
 
 def _read_server(path: Path) -> Server | None:
-    """None if it cannot be read, or if its process is not the one that wrote it."""
+    """Return None if it cannot be read, or if the process that wrote it is gone."""
     try:
-        if path.is_symlink() or path.stat().st_size > MOST_BYTES:
+        if path.is_symlink() or path.stat().st_size > MAX_BYTES:
             return None
         fields: Any = json.loads(path.read_text("utf-8"))
-        said = Server(**cast(dict[str, Any], fields))
+        server = Server(**cast(dict[str, Any], fields))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return said if said.born and read_start_time(said.pid) == said.born else None
+    return server if server.born and read_start_time(server.pid) == server.born else None

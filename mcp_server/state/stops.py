@@ -1,7 +1,7 @@
 """Which servers must stop or pause their runs, and what did each of them do?
 
-An order is one row that every server of the workspace finds with its next change; each answers with a row of its own.
-These rows lie among the records but are nobody's documents: the results of a stop are deleted a day later.
+An order is a row that every server of the workspace sees after its next change; each answers with a row of its own.
+The rows are stored among the documents but belong to no principal. They are deleted after a day.
 """
 
 import json
@@ -14,22 +14,22 @@ from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.verify import is_process_running
 
 OWNER, ORDER, SERVER, ANSWER = "halts", "order", "server", "answer"
-KEPT_NS = 24 * 3600 * 10**9
+KEEP_NS = 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class StopOrder:
-    """What should happen to running calls: end them, or only list them."""
+    """Tells servers to end running calls, or only to list them."""
 
     id: str
     principal: str
-    """Empty for everyone; only the terminal may order that."""
+    """Empty for everybody; only the terminal may order that."""
     session: str | None
     """None for all of the principal's sessions."""
     ends: bool
     reason: str
     everybody: bool = False
-    """True if the asker may see what others run, as the person at the terminal may."""
+    """True if the sender may see what others run, as the user at the terminal may."""
 
     def covers(self, principal: str, session: str) -> bool:
         return self.principal in ("", escape_surrogates(principal)) and self.session in (
@@ -40,7 +40,7 @@ class StopOrder:
 
 @dataclass(frozen=True, slots=True)
 class StopAnswer:
-    """What one server did, in words: what it ended, what continues anyway, and what others run."""
+    """What one server did, as text: what it ended, what still runs, and what others run."""
 
     ended: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
@@ -48,44 +48,44 @@ class StopAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderGiven:
-    """An order that was given, and the servers that must answer."""
+class IssuedOrder:
+    """An order, and the servers that must answer it."""
 
     order: StopOrder
     servers: tuple[str, ...] = ()
 
 
 def enlist_server(tx: Transaction) -> frozenset[str]:
-    """From here on this process may run something, and answers orders; earlier orders do not concern it."""
+    """Register this process, which answers orders from here on; return the earlier ones, which do not concern it."""
     _write_record(tx, OWNER, SERVER, tx.process, {})
-    return frozenset(one.id for one in load_orders(tx))
+    return frozenset(order.id for order in load_orders(tx))
 
 
 def discharge_server(tx: Transaction) -> None:
     _drop_record(tx, OWNER, SERVER, tx.process)
 
 
-def give_order(tx: Transaction, order: StopOrder) -> OrderGiven:
-    """Written in the same transaction as the hold, so that a server that sees one finds the other."""
+def give_order(tx: Transaction, order: StopOrder) -> IssuedOrder:
+    """Write the order, in the same transaction as the hold, so that a server sees both or neither."""
     _forget_old_orders(tx)
-    settled = replace(order, principal=escape_surrogates(order.principal))
-    _write_record(tx, OWNER, ORDER, order.id, asdict(settled))
+    stored = replace(order, principal=escape_surrogates(order.principal))
+    _write_record(tx, OWNER, ORDER, order.id, asdict(stored))
     tx.changed = True
-    return OrderGiven(settled, tuple(row["id"] for row in _load_rows(tx, OWNER, SERVER)))
+    return IssuedOrder(stored, tuple(row["id"] for row in _load_rows(tx, OWNER, SERVER)))
 
 
 def load_orders(view: View) -> Sequence[StopOrder]:
     return [StopOrder(**json.loads(row["body"])) for row in _load_rows(view, OWNER, ORDER)]
 
 
-def write_answer(tx: Transaction, id: str, said: StopAnswer) -> None:
-    _write_record(tx, f"{OWNER}:{id}", ANSWER, tx.process, asdict(said))
+def write_answer(tx: Transaction, id: str, answer: StopAnswer) -> None:
+    _write_record(tx, f"{OWNER}:{id}", ANSWER, tx.process, asdict(answer))
 
 
 def load_answers(view: View, id: str) -> dict[str, StopAnswer]:
-    """By the process that answered."""
-    found = ((row["id"], json.loads(row["body"])) for row in _load_rows(view, f"{OWNER}:{id}", ANSWER))
-    return {process: StopAnswer(**{name: tuple(words) for name, words in body.items()}) for process, body in found}
+    """Load the answers to an order, by process."""
+    records = ((row["id"], json.loads(row["body"])) for row in _load_rows(view, f"{OWNER}:{id}", ANSWER))
+    return {process: StopAnswer(**{name: tuple(words) for name, words in body.items()}) for process, body in records}
 
 
 def forget_answers(tx: Transaction, id: str) -> None:
@@ -93,13 +93,13 @@ def forget_answers(tx: Transaction, id: str) -> None:
 
 
 def _forget_old_orders(tx: Transaction) -> None:
-    """Delete orders too old to wait for, and servers that ended without saying so."""
+    """Delete old orders, and servers that ended without removing themselves."""
     tx.run(
         "DELETE FROM records WHERE (owner = :owner AND kind = :kind OR owner LIKE :answers) AND changed < :then",
         owner=OWNER,
         kind=ORDER,
         answers=f"{OWNER}:%",
-        then=tx.clock.now_ns() - KEPT_NS,
+        then=tx.clock.now_ns() - KEEP_NS,
     )
     for row in _load_rows(tx, OWNER, SERVER):
         if not is_process_running(row["id"]):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mcp_server.model.results import Refusal
-from mcp_server.state.account import HOMELESS
+from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
 
 
@@ -45,7 +45,7 @@ class Trusted:
 
     def give_trust(self, folder: Path, digest: str) -> None:
         if self.secrets is None:
-            raise Refusal(HOMELESS)
+            raise Refusal(NO_KEY_FOLDER)
         mac = LedgerKey.load_or_create(self.secrets).compute_mac(_format_seal_text(folder, digest))
         path = _get_trust_path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -290,13 +290,13 @@ def test_a_state_exchanged_where_this_account_worked_is_told_as_tampering(
     assert typed(workspace, home, "audit", "verify").code == 1
     typed(workspace, home, "call", "menu_list")
     told = typed(workspace, home, "audit", "verify")
-    assert (told.code, "exchanged" in told.out, "menugate profile normal" in told.out) == (1, True, True)
-    assert "exchanged" in typed(workspace, home, "messages", "--keep").out
+    assert (told.code, "was replaced" in told.out, "menugate profile normal" in told.out) == (1, True, True)
+    assert "was replaced" in typed(workspace, home, "messages", "--keep").out
     assert values(workspace, home) == usual(ai_mode="chat")
     assert typed(workspace, home, "ai-mode", "agent").code == 0
     assert values(workspace, home) == usual()
     after = typed(workspace, home, "audit", "verify")
-    assert (after.code, "exchanged" in after.out) == (0, True)
+    assert (after.code, "was replaced" in after.out) == (0, True)
     assert not written(workspace, home, "a.txt").startswith("Error")
 
 

@@ -183,7 +183,7 @@ async def test_who_does_not_answer_or_is_not_there_is_named(store: Store) -> Non
         one.silent = True
         asks = reviewer(store, one)
         late = await replace(asks, wish=replace(asks.wish, patience=0.2)).review_run(run())
-    assert late.unchecked == ("a model's review: No whole answer came within 0.2 s.",)
+    assert late.unchecked == ("a model's review: The server did not answer in full within 0.2 s.",)
     gone = await reviewer(store, one).review_run(run())
     assert gone.unchecked[0].startswith(f"a model's review: `127.0.0.1:{one.port}` cannot be reached: ")
     assert gone.opinion is not None and not gone.opinion.answered
@@ -194,7 +194,7 @@ async def test_the_door_leads_to_the_endpoint_alone(store: Store) -> None:
         asks = reviewer(store, one)
         seen = await replace(asks, wish=replace(asks.wish, endpoint=other.url)).review_run(run())
         assert (one.heard, other.heard) == ([], [])
-    assert "is not among the places of the network" in seen.unchecked[0]
+    assert "are not allowed here" in seen.unchecked[0]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ async def test_a_name_leads_inside_only_where_the_operator_wrote_that_down(
         one.says(EMPTY)
         written = parse_destinations(entry.format(port=one.port) for entry in opened)
         network = build_single_place_network(f"{place}:{one.port}", written)
-        here = replace(network, door=replace(network.door, resolve=this_machine))
+        here = replace(network, egress=replace(network.egress, resolve=this_machine))
         url = one.url.replace("127.0.0.1", place)
         if open_:
             assert (await here.fetch(Request(url, "POST", body=b"{}"))).status == 200

@@ -84,7 +84,7 @@ async def test_open_todos_are_missing_steps(tmp_path: Path) -> None:
             writing = documents.DocumentWrite(
                 documents.format_session_owner("s1"), document, DocumentCause("created", {})
             )
-            await store.write(partial(documents.put_document, writing=writing))
+            await store.write(partial(documents.put_document, write=writing))
         assert (await build_todo_check(store)(run())).missing == (
             "still pending: it is pending",
             "still in progress: it is in_progress",

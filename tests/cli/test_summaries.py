@@ -51,7 +51,7 @@ def test_a_run_is_read_as_a_resource(era: str, workspace: Path, home: Path) -> N
             "Changed `new.txt`.",
             "`fs_read_file` failed (NOT_FOUND)",
             "`fs_delete` was refused (PROFILE_TOO_LOW)",
-            "Told the person: half way",
+            "Messaged the user: half way",
         ):
             assert said in text
         assert "canary" not in text

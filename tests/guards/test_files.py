@@ -410,7 +410,7 @@ def test_protected_places_need_a_yes_however_they_are_reached(guarded: Workspace
     stamp = guarded.read(path, EVERYTHING).stamp
     refused = problem(lambda: guarded.limit_to_grant(WRITE).write(path, b"[evil]", stamp))
     assert refused.code is Code.PATH_REFUSED
-    assert "yes" in refused.message
+    assert "approval" in refused.message
     assert (root / ".git" / "config").read_text() == "[core]\n"
     guarded.limit_to_grant(SURE).write(path, b"[fine]", stamp)
     assert (root / ".git" / "config").read_text() == "[fine]"
@@ -429,7 +429,7 @@ def test_every_way_of_changing_a_protected_place_needs_the_yes(guarded: Workspac
     ]
     before = tree(root)
     for way in ways:
-        assert "yes" in problem(lambda way=way: way(guarded.limit_to_grant(DESTROY))).message
+        assert "approval" in problem(lambda way=way: way(guarded.limit_to_grant(DESTROY))).message
         assert tree(root) == before
 
 

@@ -64,7 +64,7 @@ def test_a_way_through_the_project(workspace: Path, home: Path, era: str) -> Non
 @pytest.mark.parametrize(
     ("tool", "arguments", "code", "says"),
     [
-        ("index_search", {"query": "((("}, "INVALID_ARGUMENTS", "holds no word"),
+        ("index_search", {"query": "((("}, "INVALID_ARGUMENTS", "contains no word"),
         ("index_search", {"query": "x", "path": "../.."}, "PATH_REFUSED", "outside the workspace"),
         ("index_search", {"query": "x", "path": "gone"}, "NOT_FOUND", "nothing at `gone`"),
         ("index_search", {"query": "x", "path": ".menugate"}, "PATH_REFUSED", "menugate's own state"),

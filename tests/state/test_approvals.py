@@ -212,7 +212,7 @@ async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(
 
 async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) -> None:
     module = sys.modules[approvals.record_question.__module__]
-    now, most = place.clock.now_ns(), vars(module)["MOST_LONG"]
+    now, most = place.clock.now_ns(), vars(module)["MAX_LONG"]
     judged = QuestionRow(SESSION, Posture(), "Read", ALLOWED)
     for number in range(most + 3):
         call = replace(wanted(), arguments_sha256=f"{number:064}")
@@ -258,7 +258,7 @@ async def test_the_same_open_question_is_not_put_twice(place: Place, store: Stor
 
 
 async def test_a_flood_of_questions_is_bounded(place: Place, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(sys.modules[approvals.record_question.__module__]), "MOST_KEPT", 5)
+    monkeypatch.setitem(vars(sys.modules[approvals.record_question.__module__]), "MAX_KEPT", 5)
     for number in range(9):
         await asked(store, place, replace(wanted(), arguments_sha256=f"{number:064}"), f"q{number}")
     kept = await store.read(approval_questions.load_approvals)

@@ -22,7 +22,7 @@ ACTOR = {"principal": "me", "session": "s1", "run": "r1", "tool": "TodoCreate"}
 
 async def put(store: Store, document: Document, owner: str = OWNER, why: DocumentCause = MADE) -> object:
     return await store.write(
-        partial(state_documents.put_document, writing=state_documents.DocumentWrite(owner, document, why, ACTOR))
+        partial(state_documents.put_document, write=state_documents.DocumentWrite(owner, document, why, ACTOR))
     )
 
 

@@ -203,7 +203,7 @@ async def test_a_file_taken_away_from_a_running_server_is_noticed(place: Place, 
     assert await code_of(store) is None
     assert await posture_of(store, "me") == LEAST
     with place.reader() as state:
-        assert "taken away" in state.describe_loss()
+        assert "was removed" in state.describe_loss()
         assert state.verify().ok
 
 

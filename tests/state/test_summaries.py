@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_server.state.engine.rows import Row
-from mcp_server.state.summaries import LONGEST_LINE, MOST_LINES, Note, build_summary
+from mcp_server.state.summaries import MAX_LINE_CHARS, MAX_LINES, Note, build_summary
 from tests.clients.served import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ def test_every_section_says_what_is_on_record() -> None:
         "goals": ("make the test pass",),
         "decisions": (
             "Went from ROOT to `swe`.",
-            "The person chose profile trusted.",
+            "The user chose profile trusted.",
             "Ended the run: complete success.",
             "keep the interface",
         ),
@@ -82,14 +82,14 @@ def test_every_section_says_what_is_on_record() -> None:
         "issues": (
             "`fs_delete` was refused (RULE_DENIED): a rule says no (2 times)",
             "`Edit` failed (STALE)",
-            "`grep` has no recorded end",
+            "`grep` has no recorded outcome",
         ),
         "outputs": (
             "Changed `src/a.py`.",
             "Changed `src/b.py`.",
-            "`Read` was done once, 100 characters shown.",
-            "`Write` was done once, 100 characters shown.",
-            "Told the person: nearly done \\ud800",
+            "`Read` ran once and showed 100 characters.",
+            "`Write` ran once and showed 100 characters.",
+            "Messaged the user: nearly done \\ud800",
             "Final answer: It passes now.",
         ),
     }
@@ -113,16 +113,16 @@ def test_up_to_a_call_nothing_later_counts() -> None:
 
 def test_a_plan_nobody_told_is_where_the_run_stands() -> None:
     assert build_summary(RUN, LIVED, []).sections["plan"] == (
-        "Stands in mode `swe`, stage act; the last call, `grep`, has not ended yet.",
+        "In mode `swe`, stage act; the last call, `grep`, has not ended yet.",
     )
 
 
 def test_long_runs_stay_short() -> None:
     notes = [Note(1, "decision", f"{number} " + "x" * 1000) for number in range(100)]
     lines = build_summary(RUN, [], notes).sections["decisions"]
-    assert len(lines) == MOST_LINES + 1
+    assert len(lines) == MAX_LINES + 1
     assert lines[0] == "(80 earlier ones left out)" and lines[-1].startswith("99 ")
-    assert max(map(len, lines)) == LONGEST_LINE
+    assert max(map(len, lines)) == MAX_LINE_CHARS
 
 
 def test_a_hostile_row_breaks_nothing() -> None:

@@ -14,7 +14,7 @@ from mcp_server.state.summaries import Summary, build_run_summary
 from tests.state.parts import SESSION, Hands, Place, intent, outcome
 
 pytestmark = pytest.mark.anyio
-GONE = "Kept no longer: what was noted of a run is dropped after 30 days."
+GONE = "No longer known: notes of a run are deleted after 30 days."
 DAY_NS = 24 * 3600 * 10**9
 
 
@@ -30,7 +30,7 @@ async def lived(store: Store, *said: tuple[str, str], thought: bool = False) -> 
     begun = await store.record_intent(intent())
     assert isinstance(begun, int)
     store.record_outcome(outcome(begun))
-    await store.write(partial(notes.write_notes, run=SESSION.run, seq=begun, said=said))
+    await store.write(partial(notes.write_notes, run=SESSION.run, seq=begun, notes=said))
     if thought:
         kept = ReasoningOutcome(next_action="look again", known_risks="it may be slow")
         await store.write(partial(runs.keep_thought, session=SESSION, outcome=kept))
@@ -64,7 +64,7 @@ async def test_it_says_what_the_ledger_has_and_that_the_rest_is_gone(tmp_path: P
         assert after.let_go
         assert (after.facts, after.principal) == (before.facts, before.principal)
         assert after.text.count(GONE) == len([lines for lines in after.sections.values() if not lines]) > 0
-        assert "None was told." not in after.text and "mend the parser" not in after.text
+        assert "None stated." not in after.text and "mend the parser" not in after.text
         assert after.data["let_go"] is True
         assert await store.read(partial(notes.load_notes, run=SESSION.run)) == []
 
@@ -94,7 +94,7 @@ async def test_a_run_that_noted_nothing_is_not_said_to_have(tmp_path: Path, hand
     store = await hands.open(place)
     await lived(store)
     found = await summary(await later(hands, place, store, 31))
-    assert not found.let_go and "None was told." in found.text
+    assert not found.let_go and "None stated." in found.text
 
 
 async def test_one_mark_stands_for_any_number(tmp_path: Path, hands: Hands) -> None:

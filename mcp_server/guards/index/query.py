@@ -1,6 +1,6 @@
 """Which lines and symbols match a query, and how well? Integer scores, in one fixed order.
 
-The index tells which files can match; the lines are then read from the disk, so every line shown is there now. A file
+The index says which files can match; we then read their lines from the disk, so every line shown is there now. A file
 matches if every term is on some line of it; each of those lines is a hit.
 """
 
@@ -19,12 +19,12 @@ from mcp_server.model.index import IndexHit, IndexHits, IndexRequest, Symbol, Sy
 from mcp_server.model.query import RUN, Query, Term, find_words
 from mcp_server.model.text import escape_surrogates
 
-MOST_CANDIDATES = 2_000
+MAX_CANDIDATES = 2_000
 """Files opened for one query."""
-MOST_HITS = 20_000
-MOST_ROWS = 5_000
-LONGEST = 200
-A_TERM, A_WHOLE_NAME, A_DEFINITION, IN_THE_PATH = 1_000, 500, 300, 100
+MAX_HITS = 20_000
+MAX_ROWS = 5_000
+MAX_SNIPPET_CHARS = 200
+TERM_SCORE, WHOLE_WORD_SCORE, DEFINITION_SCORE, PATH_SCORE = 1_000, 500, 300, 100
 
 
 @dataclass(frozen=True)
@@ -48,47 +48,53 @@ class IndexQuery:
     cache: IndexCache
     jail: Jail
     scope: IndexScope
-    wanted: IndexRequest
+    request: IndexRequest
     deadline: SearchDeadline
     complete: bool = True
 
     def find_lines(self, query: Query) -> IndexHits:
-        found: list[IndexHit] = []
+        hits: list[IndexHit] = []
         files = 0
-        for path, defining in self._find_candidates(query):
-            if self.deadline.is_over or len(found) >= MOST_HITS:
+        for path, definition_lines in self._find_candidates(query):
+            if self.deadline.is_over or len(hits) >= MAX_HITS:
                 self.complete = False
                 break
-            hits = self._find_hits(path, query, defining)
-            files += bool(hits)
-            found += hits
-        self.complete &= len(found) <= MOST_HITS
-        found.sort(key=lambda hit: (-hit.score, make_path_sort_key(hit.path), hit.line))
-        return IndexHits(tuple(self._select_page(found)), len(found), files, self.complete)
+            file_hits = self._find_hits(path, query, definition_lines)
+            files += bool(file_hits)
+            hits += file_hits
+        self.complete &= len(hits) <= MAX_HITS
+        hits.sort(key=lambda hit: (-hit.score, make_path_sort_key(hit.path), hit.line))
+        return IndexHits(tuple(self._select_page(hits)), len(hits), files, self.complete)
 
-    def _select_page(self, found: Sequence[Any]) -> Sequence[Any]:
-        return found[self.wanted.offset : self.wanted.offset + self.wanted.limit]
+    def _select_page(self, results: Sequence[Any]) -> Sequence[Any]:
+        return results[self.request.offset : self.request.offset + self.request.limit]
 
     def _find_candidates(self, query: Query) -> list[tuple[str, frozenset[int]]]:
-        """Return files that may match, and the lines in them that define what is searched. Files that define it, or are
-        named after it, come first."""
-        defining: dict[int, set[int]] = {}
-        names = [term.text for term in query.terms]
+        """Return files that may match, each with the lines that define one of the words. Files that define a word, or
+        are named after one, come first."""
+        definition_lines: dict[int, set[int]] = {}
+        words = [term.text for term in query.terms]
         for file, line in self._query_rows(
-            f"SELECT file, line FROM symbols WHERE folded IN ({_format_placeholders(names)}) LIMIT ?",  # noqa: S608  # our own words
-            *names,
-            MOST_ROWS,
+            f"SELECT file, line FROM symbols WHERE folded IN ({_format_placeholders(words)}) LIMIT ?",  # noqa: S608  # our own words
+            *words,
+            MAX_ROWS,
         ):
-            defining.setdefault(file, set()).add(line)
-        found = [
+            definition_lines.setdefault(file, set()).add(line)
+        candidates = [
             (file, path)
             for file, folder, name in self._query_rows(*_build_file_query(query))
             if self.scope.has_path(path := _join_path(folder, name))
         ]
-        texts = frozenset(names)
-        found.sort(key=lambda one: (one[0] not in defining, not texts & find_words(one[1]), make_path_sort_key(one[1])))
-        self.complete &= len(found) <= MOST_CANDIDATES
-        return [(path, frozenset(defining.get(file, ()))) for file, path in found[:MOST_CANDIDATES]]
+        word_set = frozenset(words)
+        candidates.sort(
+            key=lambda row: (
+                row[0] not in definition_lines,
+                not word_set & find_words(row[1]),
+                make_path_sort_key(row[1]),
+            )
+        )
+        self.complete &= len(candidates) <= MAX_CANDIDATES
+        return [(path, frozenset(definition_lines.get(file, ()))) for file, path in candidates[:MAX_CANDIDATES]]
 
     def _query_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:
@@ -99,43 +105,43 @@ class IndexQuery:
             self.complete = False
             return []
 
-    def _find_hits(self, path: str, query: Query, defining: frozenset[int]) -> list[IndexHit]:
-        found = read_text_at(self.jail, path)
-        if not isinstance(found, IndexText):
+    def _find_hits(self, path: str, query: Query, definition_lines: frozenset[int]) -> list[IndexHit]:
+        content = read_text_at(self.jail, path)
+        if not isinstance(content, IndexText):
             return []
-        lines = found.text.split("\n")
-        named = find_words(path)
-        in_path = IN_THE_PATH * sum(term.text in named for term in query.terms)
+        lines = content.text.split("\n")
+        path_words = find_words(path)
+        path_score = PATH_SCORE * sum(term.text in path_words for term in query.terms)
         hits: list[IndexHit] = []
-        missing = set(query.terms)
+        unmatched = set(query.terms)
         for number, line, folded in _find_candidate_lines(lines, query):
-            inside = find_words(line)
-            there = [term for term in query.terms if term.is_on_line(inside, folded)]
-            if there:
-                missing -= set(there)
-                whole = sum(term.text in inside for term in there)
-                defines = A_DEFINITION * (number in defining)
-                score = A_TERM * len(there) + A_WHOLE_NAME * whole + defines + in_path
-                hits.append(IndexHit(escape_surrogates(path), number, _cut_snippet(line, folded, there[0]), score))
-        return [] if missing else hits
+            line_words = find_words(line)
+            matched = [term for term in query.terms if term.is_on_line(line_words, folded)]
+            if matched:
+                unmatched -= set(matched)
+                whole_words = sum(term.text in line_words for term in matched)
+                definition_score = DEFINITION_SCORE * (number in definition_lines)
+                score = TERM_SCORE * len(matched) + WHOLE_WORD_SCORE * whole_words + definition_score + path_score
+                hits.append(IndexHit(escape_surrogates(path), number, _cut_snippet(line, folded, matched[0]), score))
+        return [] if unmatched else hits
 
     def find_symbols(self) -> Symbols:
-        tokens = [run.casefold() for run in RUN.findall(self.wanted.query)]
-        rows = self._query_rows(*_build_symbol_query(tokens, self.wanted.kind, self.scope.path))
-        self.complete &= len(rows) < MOST_ROWS
-        found: list[tuple[int, Symbol]] = []
-        for folder, file, name, kind, line, last, within, text in rows:
+        tokens = [run.casefold() for run in RUN.findall(self.request.query)]
+        rows = self._query_rows(*_build_symbol_query(tokens, self.request.kind, self.scope.path))
+        self.complete &= len(rows) < MAX_ROWS
+        scored: list[tuple[int, Symbol]] = []
+        for folder, file, name, kind, line, last_line, container, text in rows:
             path = _join_path(folder, file)
             if self.scope.has_path(path):
-                one = Symbol(name, kind, escape_surrogates(path), line, last, within, text)
-                if score := score_symbol(one, tokens, self.wanted.query):
-                    found.append((score, one))
-        found.sort(key=lambda each: (-each[0], make_path_sort_key(each[1].path), each[1].line, each[1].name))
-        return Symbols(tuple(one for _, one in self._select_page(found)), len(found), self.complete)
+                symbol = Symbol(name, kind, escape_surrogates(path), line, last_line, container, text)
+                if score := score_symbol(symbol, tokens, self.request.query):
+                    scored.append((score, symbol))
+        scored.sort(key=lambda item: (-item[0], make_path_sort_key(item[1].path), item[1].line, item[1].name))
+        return Symbols(tuple(symbol for _, symbol in self._select_page(scored)), len(scored), self.complete)
 
 
 def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
-    """How well a symbol matches; 0 if it does not. Without a query, every symbol matches."""
+    """Rate how well a symbol matches; 0 if it does not. Without a query, every symbol matches."""
     if not tokens:
         return 1
     full, name = symbol.full_name.casefold(), symbol.name.casefold()
@@ -148,16 +154,16 @@ def score_symbol(symbol: Symbol, tokens: Sequence[str], query: str) -> int:
 
 
 def _build_file_query(query: Query) -> tuple[Any, ...]:
-    """The SQL for files whose words allow every term. What was typed goes in as quoted words."""
-    asked = [f'"{word}"' for word in query.needs] + [f'"{word}" *' for word in query.starts]
-    if not asked:
+    """Build the SQL for files whose words allow every term. Words from the query are quoted."""
+    clauses = [f'"{word}"' for word in query.needs] + [f'"{word}" *' for word in query.starts]
+    if not clauses:
         return ("SELECT id, folder, name FROM files WHERE left_out IS NULL",)
     sql = "SELECT id, folder, name FROM files JOIN words ON words.rowid = files.id WHERE words MATCH ?"
-    return sql, " AND ".join(asked)
+    return sql, " AND ".join(clauses)
 
 
 def _build_symbol_query(tokens: Sequence[str], kind: str, path: str) -> tuple[Any, ...]:
-    """The SQL for symbols whose name contains one of these, the closest names first."""
+    """Build the SQL for symbols whose name contains one of these, the closest names first."""
     conditions, values = ["1"], list[object]()
     if tokens:
         conditions.append(f"({' OR '.join('instr(folded, ?) > 0' for _ in tokens)})")
@@ -166,19 +172,19 @@ def _build_symbol_query(tokens: Sequence[str], kind: str, path: str) -> tuple[An
         conditions.append("kind = ?")
         values.append(kind)
     if path != ".":
-        above, _, name = path.rpartition("/")
-        inside = os.fsencode(f"{path}/")
+        parent, _, name = path.rpartition("/")
+        prefix = os.fsencode(f"{path}/")
         conditions.append("(folder = ? OR substr(folder, 1, ?) = ? OR (folder = ? AND files.name = ?))")
-        values += [os.fsencode(path), len(inside), inside, os.fsencode(above or "."), os.fsencode(name)]
+        values += [os.fsencode(path), len(prefix), prefix, os.fsencode(parent or "."), os.fsencode(name)]
     order = "folder, files.name, line"
     if tokens:
         order = f"folded NOT IN ({_format_placeholders(tokens)}), length(folded), {order}"
         values += tokens
-    # Only our own words are put together here; what was asked for is passed as values.
+    # The SQL contains only our own words; words from the query are passed as values.
     sql = (
         "SELECT folder, files.name, symbols.name, kind, line, last, within, text"  # noqa: S608
         " FROM symbols JOIN files ON files.id = symbols.file"
-        f" WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {MOST_ROWS}"
+        f" WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {MAX_ROWS}"
     )
     return sql, *values
 
@@ -192,11 +198,11 @@ def _join_path(folder: bytes, name: bytes) -> str:
 
 
 def _find_candidate_lines(lines: Sequence[str], query: Query) -> Iterator[tuple[int, str, str]]:
-    """Yield the lines, counted from 1, that contain at least part of a term."""
+    """Yield the lines that contain at least part of a term, counted from 1."""
     needles = tuple(get_needle(term) for term in query.terms)
     for number, line in enumerate(lines, 1):
         folded = line.casefold()
-        if any(one in folded for one in needles):
+        if any(needle in folded for needle in needles):
             yield number, line, folded
 
 
@@ -206,7 +212,7 @@ def get_needle(term: Term) -> str:
 
 
 def _cut_snippet(line: str, folded: str, term: Term) -> str:
-    if len(line) <= LONGEST:
+    if len(line) <= MAX_SNIPPET_CHARS:
         return line.strip()
-    at = max(folded.find(get_needle(term)) - LONGEST // 4, 0)
-    return f"{'…' * (at > 0)}{line[at : at + LONGEST].strip()}{'…' * (at + LONGEST < len(line))}"
+    at = max(folded.find(get_needle(term)) - MAX_SNIPPET_CHARS // 4, 0)
+    return f"{'…' * (at > 0)}{line[at : at + MAX_SNIPPET_CHARS].strip()}{'…' * (at + MAX_SNIPPET_CHARS < len(line))}"

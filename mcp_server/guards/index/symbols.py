@@ -1,9 +1,9 @@
 """What does a source file define, and on which lines? Read line by line in a dozen languages, without a parser.
 
-Parsers would mean a dozen C dependencies that parse hostile files inside the server's process while holding its lock.
-Python's own gives up at the first syntax error of a half-written file and can exhaust the stack. Scanning lines, with
-comments and strings removed, finds every definition in its usual place, in time linear in the file's length. For Python
-the result is compared with what `ast` finds.
+Parsers would mean a dozen C dependencies that read hostile files inside the server's process while holding its lock.
+Python's own gives up at the first syntax error of a half-written file and can exhaust the stack. We mask comments and
+strings and scan the lines instead, in time linear in the file's length, which finds every definition written in the
+usual way. A test compares the result for Python with what `ast` finds.
 """
 
 import re
@@ -11,18 +11,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from operator import attrgetter
+from typing import TypeAlias
 
 from mcp_server.guards.index.languages import SourceLanguage, find_language
 from mcp_server.model.index import Symbol
 
-# What of this text is code? Returns text of the same length and lines, with comments and strings masked.
+# Which part of this text is code? Masks comments and strings without changing the length or the lines.
 #
-# Comments become spaces. A string keeps its first character and is filled with a mark, which shows when a line begins
-# inside a string. Every pattern consumes what it scanned, to the end of the text if nothing closes it, so time grows
-# linearly with the text.
+# Comments become spaces. A string keeps its first character, and the rest becomes STRING_FILL, which shows when a line
+# begins inside a string. Every pattern consumes all that it scans, to the end of the text if nothing closes it, so the
+# time grows linearly with the text.
 
-INSIDE = "\x01"
+STRING_FILL = "\x01"
 NOT_A_LINE_END = re.compile(r"[^\n]")
 
 COMMENTS = {
@@ -52,50 +53,49 @@ STRINGS = {
 
 @lru_cache(maxsize=64)
 def compile_hidden_pattern(comments: tuple[str, ...], strings: tuple[str, ...]) -> re.Pattern[str]:
-    noted = "|".join(COMMENTS[one] for one in comments)
-    quoted = "|".join(STRINGS[one] for one in strings)
-    return re.compile(f"(?s)(?P<comment>{noted or '(?!)'})|(?P<string>{quoted or '(?!)'})")
+    comment_patterns = "|".join(COMMENTS[style] for style in comments)
+    string_patterns = "|".join(STRINGS[style] for style in strings)
+    return re.compile(f"(?s)(?P<comment>{comment_patterns or '(?!)'})|(?P<string>{string_patterns or '(?!)'})")
 
 
 def mask_non_code(text: str, comments: tuple[str, ...], strings: tuple[str, ...]) -> str:
-    return compile_hidden_pattern(comments, strings).sub(_mask, text.replace(INSIDE, " "))
+    return compile_hidden_pattern(comments, strings).sub(_mask, text.replace(STRING_FILL, " "))
 
 
-def _mask(found: re.Match[str]) -> str:
-    if found["comment"] is not None:
-        return NOT_A_LINE_END.sub(" ", found[0])
-    return found[0][0] + NOT_A_LINE_END.sub(INSIDE, found[0][1:])
+def _mask(match: re.Match[str]) -> str:
+    if match["comment"] is not None:
+        return NOT_A_LINE_END.sub(" ", match[0])
+    return match[0][0] + NOT_A_LINE_END.sub(STRING_FILL, match[0][1:])
 
 
 # On which line does a definition end? By indentation, by braces, by `end`, or by the next heading.
 
 BRACKETS = re.compile(r"[()\[\]{}]")
-BRACES = re.compile(r"[(){};]")
-OPENS_ANEW = re.compile(r"[ \t]*+(?:async[ \t]++def|def|class)[ \t]")
-"""Never occurs inside brackets: a bracket still open here is taken as closed."""
-CLOSES = re.compile(r"^([ \t]*+)end\b", re.MULTILINE)
-LEVEL = re.compile(r"#{1,6}")
+BRACES_AND_ENDS = re.compile(r"[(){};]")
+DEFINITION_START = re.compile(r"[ \t]*+(?:async[ \t]++def|def|class)[ \t]")
+"""Cannot occur inside brackets, so we take a bracket that is still open here as closed."""
+END_KEYWORD = re.compile(r"^([ \t]*+)end\b", re.MULTILINE)
+HEADING_MARKS = re.compile(r"#{1,6}")
 
 
-class Announced(Protocol):
-    """The place where a definition begins."""
+@dataclass(frozen=True, slots=True)
+class Definition:
+    offset: int
+    """Where its name begins."""
+    kind: str
+    name: str
+    line: int
+    indent: int
+    container: str = ""
+    """The container that the line itself names."""
 
-    @property
-    def at(self) -> int: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def indent(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
 
-
-Lasts: TypeAlias = dict[int, int]
-"""Where a name begins -> the last line of its definition; a name that is missing is not a definition after all."""
+LastLines: TypeAlias = dict[int, int]
+"""Where a name begins -> the last line of its definition. A name left out is not a definition after all."""
 
 
 class SourceLines:
-    """A text with comments and strings masked, line by line."""
+    """A text, with comments and strings masked, by line."""
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -104,100 +104,102 @@ class SourceLines:
         for line in self.all:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
-    def find_line(self, at: int) -> int:
+    def find_line(self, offset: int) -> int:
         """Return the line number, counted from 1."""
-        return bisect_right(self.starts, at)
+        return bisect_right(self.starts, offset)
 
     def measure_indent(self, line: int) -> int:
         text = self.all[line - 1]
         return len(text) - len(text.lstrip(" \t"))
 
 
-def find_ends_by_indent(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
-    starting = {one.line: one for one in found}
-    ended: Lasts = {}
-    open_ones: list[Announced] = []
-    written, depth, goes_on = 0, 0, False
+def find_ends_by_indent(lines: SourceLines, definitions: Sequence[Definition]) -> LastLines:
+    by_line = {definition.line: definition for definition in definitions}
+    last_lines: LastLines = {}
+    open_definitions: list[Definition] = []
+    last_code_line, depth, continues = 0, 0, False
     for number, text in enumerate(lines.all, 1):
-        bare = text.strip()
-        if not bare:
+        stripped = text.strip()
+        if not stripped:
             continue
-        depth = 0 if OPENS_ANEW.match(text) else depth
-        if not (depth or goes_on or text.startswith(INSIDE)):
+        depth = 0 if DEFINITION_START.match(text) else depth
+        if not (depth or continues or text.startswith(STRING_FILL)):
             indent = lines.measure_indent(number)
-            while open_ones and indent <= open_ones[-1].indent:
-                ended[open_ones.pop().at] = written
-            if number in starting:
-                open_ones.append(starting[number])
+            while open_definitions and indent <= open_definitions[-1].indent:
+                last_lines[open_definitions.pop().offset] = last_code_line
+            if number in by_line:
+                open_definitions.append(by_line[number])
         for bracket in BRACKETS.findall(text):
             depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
-        written, goes_on = number, text.endswith("\\")
-    return ended | {one.at: written for one in open_ones}
+        last_code_line, continues = number, text.endswith("\\")
+    return last_lines | {definition.offset: last_code_line for definition in open_definitions}
 
 
-def find_ends_by_braces(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
-    places = [(one.start(), one[0]) for one in BRACES.finditer(lines.code)]
-    closing = _pair_brackets(places)
-    starts = [at for at, _ in places]
-    ended: Lasts = {}
-    for number, one in enumerate(found):
-        beyond = found[number + 1].at if number + 1 < len(found) else len(lines.code)
-        ended[one.at] = one.line
-        index = bisect_left(starts, one.at)
-        while index < len(places) and places[index][0] < beyond:
-            sign = places[index][1]
+def find_ends_by_braces(lines: SourceLines, definitions: Sequence[Definition]) -> LastLines:
+    signs = [(match.start(), match[0]) for match in BRACES_AND_ENDS.finditer(lines.code)]
+    closing = _pair_brackets(signs)
+    starts = [offset for offset, _ in signs]
+    last_lines: LastLines = {}
+    for number, definition in enumerate(definitions):
+        limit = definitions[number + 1].offset if number + 1 < len(definitions) else len(lines.code)
+        last_lines[definition.offset] = definition.line
+        index = bisect_left(starts, definition.offset)
+        while index < len(signs) and signs[index][0] < limit:
+            sign = signs[index][1]
             if sign == "(":
-                index = closing.get(index, len(places))
+                index = closing.get(index, len(signs))
             elif sign == "{":
-                ended[one.at] = lines.find_line(starts[closing[index]]) if index in closing else len(lines.all)
+                end = closing.get(index)
+                last_lines[definition.offset] = len(lines.all) if end is None else lines.find_line(starts[end])
                 break
             elif sign in ";}":
                 break
             index += 1
-    return ended
+    return last_lines
 
 
-def _pair_brackets(places: Sequence[tuple[int, str]]) -> dict[int, int]:
+def _pair_brackets(signs: Sequence[tuple[int, str]]) -> dict[int, int]:
     """Map each opening bracket's index to that of its closing one."""
     closing: dict[int, int] = {}
-    opened: dict[str, list[int]] = {")": [], "}": []}
-    for index, (_, sign) in enumerate(places):
+    open_indexes: dict[str, list[int]] = {")": [], "}": []}
+    for index, (_, sign) in enumerate(signs):
         if sign in "({":
-            opened[")" if sign == "(" else "}"].append(index)
-        elif sign in ")}" and opened[sign]:
-            closing[opened[sign].pop()] = index
+            open_indexes[")" if sign == "(" else "}"].append(index)
+        elif sign in ")}" and open_indexes[sign]:
+            closing[open_indexes[sign].pop()] = index
     return closing
 
 
-def find_ends_by_keyword(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
-    ends: dict[int, list[int]] = {}
-    for one in CLOSES.finditer(lines.code):
-        ends.setdefault(len(one[1]), []).append(lines.find_line(one.start()))
-    ended: Lasts = {}
-    for one in found:
-        same = ends.get(one.indent, [])
-        index = bisect_right(same, one.line)
-        ended[one.at] = same[index] if index < len(same) and one.kind != "constant" else one.line
-    return ended
+def find_ends_by_keyword(lines: SourceLines, definitions: Sequence[Definition]) -> LastLines:
+    lines_by_indent: dict[int, list[int]] = {}
+    for match in END_KEYWORD.finditer(lines.code):
+        lines_by_indent.setdefault(len(match[1]), []).append(lines.find_line(match.start()))
+    last_lines: LastLines = {}
+    for definition in definitions:
+        end_lines = lines_by_indent.get(definition.indent, [])
+        index = bisect_right(end_lines, definition.line)
+        is_block = index < len(end_lines) and definition.kind != "constant"
+        last_lines[definition.offset] = end_lines[index] if is_block else definition.line
+    return last_lines
 
 
-def find_ends_by_heading(lines: SourceLines, found: Sequence[Announced]) -> Lasts:
-    ended: Lasts = {}
-    open_ones: list[tuple[int, Announced]] = []
-    for one in found:
-        level = len((LEVEL.match(lines.all[one.line - 1]) or [""])[0])
-        while open_ones and open_ones[-1][0] >= level:
-            ended[open_ones.pop()[1].at] = one.line - 1
-        open_ones.append((level, one))
+def find_ends_by_heading(lines: SourceLines, definitions: Sequence[Definition]) -> LastLines:
+    last_lines: LastLines = {}
+    open_headings: list[tuple[int, Definition]] = []
+    for definition in definitions:
+        level = len((HEADING_MARKS.match(lines.all[definition.line - 1]) or [""])[0])
+        while open_headings and open_headings[-1][0] >= level:
+            last_lines[open_headings.pop()[1].offset] = definition.line - 1
+        open_headings.append((level, definition))
     last = len(lines.all) - (not lines.all[-1])
-    return ended | {one.at: last for _, one in open_ones}
+    return last_lines | {definition.offset: last for _, definition in open_headings}
 
 
-def find_ends_on_line(_lines: SourceLines, found: Sequence[Announced]) -> Lasts:
-    return {one.at: one.line for one in found}
+def find_ends_on_line(_lines: SourceLines, definitions: Sequence[Definition]) -> LastLines:
+    return {definition.offset: definition.line for definition in definitions}
 
 
-LASTS: dict[str, Callable[[SourceLines, Sequence[Announced]], Lasts]] = {
+END_FINDERS: dict[str, Callable[[SourceLines, Sequence[Definition]], LastLines]] = {
     "indent": find_ends_by_indent,
     "brace": find_ends_by_braces,
     "end": find_ends_by_keyword,
@@ -206,66 +208,61 @@ LASTS: dict[str, Callable[[SourceLines, Sequence[Announced]], Lasts]] = {
 }
 
 
-# What does this text define, on which lines, and inside what?
+# Which symbols does this text define, on which lines, and inside which others?
 
-MOST_SYMBOLS = 5_000
-"""In one file; a file with more is generated."""
-LONGEST_TEXT = 200
-HOLDS = frozenset(("class", "interface", "struct", "enum", "module"))
+MAX_SYMBOLS = 5_000
+"""A file that defines more is generated."""
+MAX_TEXT_CHARS = 200
+CONTAINERS = frozenset(("class", "interface", "struct", "enum", "module"))
 """A function inside one of these is a method."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    at: int
-    """Where its name begins."""
-    kind: str
-    name: str
-    line: int
-    indent: int
-    within: str = ""
-    """The container that the line itself names."""
-
-
 def find_defined_symbols(path: str, text: str) -> list[Symbol]:
-    tongue = find_language(path)
-    if tongue is None:
+    language = find_language(path)
+    if language is None:
         return []
-    code = mask_non_code(text, tongue.comments, tongue.strings)
+    code = mask_non_code(text, language.comments, language.strings)
     lines = SourceLines(code)
-    found = sorted(_find_definitions(tongue, code, lines), key=lambda one: one.at)[:MOST_SYMBOLS]
-    ended = LASTS[tongue.blocks](lines, found)
-    return list(_nest_symbols(path, [one for one in found if one.at in ended], ended, text.split("\n")))
+    definitions = sorted(_find_definitions(language, code, lines), key=attrgetter("offset"))[:MAX_SYMBOLS]
+    last_lines = END_FINDERS[language.blocks](lines, definitions)
+    complete = [definition for definition in definitions if definition.offset in last_lines]
+    return list(_nest_symbols(path, complete, last_lines, text.split("\n")))
 
 
-def _find_definitions(tongue: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
-    seen: set[int] = set()
-    for kind, pattern in tongue.compiled_patterns:
-        for found in pattern.finditer(code):
-            at, name = found.start("name"), found["name"]
-            if at in seen or INSIDE in name:
+def _find_definitions(language: SourceLanguage, code: str, lines: SourceLines) -> Iterator[Definition]:
+    offsets: set[int] = set()
+    for kind, pattern in language.compiled_patterns:
+        for match in pattern.finditer(code):
+            offset, name = match.start("name"), match["name"]
+            if offset in offsets or STRING_FILL in name:
                 continue
-            seen.add(at)
-            line = lines.find_line(at)
-            within = found.groupdict().get("within") or ""
-            yield Definition(at, _refine_kind(tongue, kind, name), name, line, lines.measure_indent(line), within)
-            if len(seen) > 2 * MOST_SYMBOLS:
+            offsets.add(offset)
+            line = lines.find_line(offset)
+            container = match.groupdict().get("within") or ""
+            yield Definition(
+                offset, _refine_kind(language, kind, name), name, line, lines.measure_indent(line), container
+            )
+            if len(offsets) > 2 * MAX_SYMBOLS:
                 return
 
 
-def _refine_kind(tongue: SourceLanguage, kind: str, name: str) -> str:
-    return "constant" if tongue.name == "python" and kind == "variable" and name.isupper() else kind
+def _refine_kind(language: SourceLanguage, kind: str, name: str) -> str:
+    return "constant" if language.name == "python" and kind == "variable" and name.isupper() else kind
 
 
-def _nest_symbols(path: str, found: list[Definition], ended: dict[int, int], source: list[str]) -> Iterator[Symbol]:
-    around: list[tuple[int, str, str]] = []
-    for one in found:
-        while around and one.line > around[-1][0]:
-            around.pop()
-        _, outer, kind = around[-1] if around else (0, "", "")
-        last = max(ended[one.at], one.line)
-        method = one.kind == "function" and (kind in HOLDS or one.within)
-        within = one.within or outer
-        text = source[one.line - 1].strip()[:LONGEST_TEXT]
-        yield Symbol(one.name, "method" if method else one.kind, path, one.line, last, within, text)
-        around.append((last, f"{within}.{one.name}" if within else one.name, one.kind))
+def _nest_symbols(
+    path: str, definitions: list[Definition], last_lines: dict[int, int], source: list[str]
+) -> Iterator[Symbol]:
+    containers: list[tuple[int, str, str]] = []
+    for definition in definitions:
+        while containers and definition.line > containers[-1][0]:
+            containers.pop()
+        _, outer_name, outer_kind = containers[-1] if containers else (0, "", "")
+        last = max(last_lines[definition.offset], definition.line)
+        method = definition.kind == "function" and (outer_kind in CONTAINERS or definition.container)
+        container = definition.container or outer_name
+        text = source[definition.line - 1].strip()[:MAX_TEXT_CHARS]
+        yield Symbol(
+            definition.name, "method" if method else definition.kind, path, definition.line, last, container, text
+        )
+        containers.append((last, f"{container}.{definition.name}" if container else definition.name, definition.kind))

@@ -1,7 +1,7 @@
-"""Is this address on the public network? Any other is an inner network, this machine, or where a cloud keeps its keys.
+"""Is this address on the public network? Others are private networks, this machine, or where a cloud keeps its keys.
 
-The table is written out because the standard library's answer changed between versions: it let one cloud's metadata
-service, and addresses that embed another address, pass as public.
+We write the table out because the standard library's answer changed between versions: it took one cloud's metadata
+service, and addresses that embed another address, for public.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -11,7 +11,7 @@ from mcp_server.model.destinations import Address
 NOT_PUBLIC: dict[str, str] = {
     "0.0.0.0/8": "this machine",
     "10.0.0.0/8": "a private network",
-    "100.64.0.0/10": "a provider's inner network",
+    "100.64.0.0/10": "a provider's internal network",
     "127.0.0.0/8": "this machine",
     "169.254.0.0/16": "the local link, where clouds keep their metadata",
     "172.16.0.0/12": "a private network",
@@ -22,12 +22,12 @@ NOT_PUBLIC: dict[str, str] = {
     "192.88.99.0/24": "a relay to other addresses",
     "192.168.0.0/16": "a private network",
     "192.175.48.0/24": "reserved for name servers",
-    "198.18.0.0/15": "measurements",
+    "198.18.0.0/15": "benchmarks",
     "198.51.100.0/24": "documentation",
     "203.0.113.0/24": "documentation",
-    "224.0.0.0/4": "many at once",
+    "224.0.0.0/4": "multicast",
     "240.0.0.0/4": "reserved",
-    # Of IPv6, only 2000::/3 is allocated at all, and not all of that.
+    # Of IPv6, only 2000::/3 is allocated at all; these are the exceptions in it.
     "2001::/23": "reserved, with relays to other addresses",
     "2001:db8::/32": "documentation",
     "2002::/16": "a relay to other addresses",
@@ -38,39 +38,39 @@ METADATA = (
     *("169.254.0.0/16", "192.0.0.192/32", "100.100.100.200/32", "168.63.129.16/32"),
     *("fd00:ec2::/32", "fe80::/10", "fd20:ce::/32"),
 )
-"""Where clouds hand out a machine's keys. Nothing opens these: no list, no profile."""
-GIVEN_OUT = IPv6Network("2000::/3")
-CARRYING = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
-"""Addresses that stand for the IPv4 address in their last bytes."""
+"""Where clouds hand out a machine's keys. No list and no profile allows these."""
+ALLOCATED = IPv6Network("2000::/3")
+EMBEDDING_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+"""Addresses that stand for the IPv4 address in their last four bytes."""
 
 _NOT_PUBLIC = tuple((ip_network(text), why) for text, why in NOT_PUBLIC.items())
 _METADATA = tuple(map(ip_network, METADATA))
 
 
-def to_reached_address(address: Address) -> Address:
+def unwrap_address(address: Address) -> Address:
     """Return the address that a connection to this one really reaches."""
-    if isinstance(address, IPv6Address) and any(address in network for network in CARRYING):
+    if isinstance(address, IPv6Address) and any(address in network for network in EMBEDDING_IPV4):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
 
 def describe_if_not_public(address: str) -> str | None:
-    """Say in words what it is instead of public; None if it is public."""
-    real = to_reached_address(_parse_address(address))
+    """Describe what the address is instead of public; None if it is public."""
+    real = unwrap_address(_parse_address(address))
     if _is_metadata(real):
-        return "where a cloud keeps the keys of a machine"
-    if isinstance(real, IPv6Address) and real not in GIVEN_OUT:
-        return "not of the public network"
-    return next((why for network, why in _NOT_PUBLIC if _is_in_network(real, network)), None)
+        return "where a cloud keeps a machine's keys"
+    if isinstance(real, IPv6Address) and real not in ALLOCATED:
+        return "not on the public network"
+    return next((purpose for network, purpose in _NOT_PUBLIC if _is_in_network(real, network)), None)
 
 
 def is_always_closed(address: str) -> bool:
-    """Does it stay closed whatever any list says?"""
-    return _is_metadata(to_reached_address(_parse_address(address)))
+    """Does it stay closed whatever the lists say?"""
+    return _is_metadata(unwrap_address(_parse_address(address)))
 
 
 def _parse_address(address: str) -> Address:
-    """Parse without the zone (the interface), which does not say where the address leads."""
+    """Parse without the zone (the interface), which has no bearing on where the address leads."""
     return ip_address(address.partition("%")[0])
 
 

@@ -1,4 +1,4 @@
-"""How is network access built? One `Egress` behind both: a port for tools, a proxy for sandboxed programs."""
+"""Which parts reach the network? A port for tools and a proxy for sandboxed programs, each over an `Egress`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,17 +12,17 @@ from mcp_server.model.tools import Demand, Effect
 
 
 def build_program_proxy(allowed: Destinations) -> EgressProxy:
-    """What commands may reach: the listed places and no others."""
+    """Commands reach only the listed destinations."""
     return EgressProxy(Egress(allowed, allowed))
 
 
-def build_tool_network(opened: Destinations) -> Callable[[Demand], CallNetwork]:
-    """Every public place, and non-public ones only if the operator listed them."""
-    return partial(CallNetwork, Egress(None, opened))
+def build_tool_network(operator_list: Destinations) -> Callable[[Demand], CallNetwork]:
+    """Tools reach every public destination, and others only if the operator listed them."""
+    return partial(CallNetwork, Egress(None, operator_list))
 
 
-def build_single_place_network(place: str, opened: Destinations) -> CallNetwork:
-    """Exactly one place, which the operator named; requests there count as the operator's own wish."""
-    only = parse_destination(place)
-    door = Egress(Destinations((only,)), Destinations((only, *opened.every)))
-    return CallNetwork(door, Demand(Effect.DELEGATE, Profile.NORMAL))
+def build_single_place_network(place: str, operator_list: Destinations) -> CallNetwork:
+    """Reach exactly one place, which the operator named; that grants every request there."""
+    destination = parse_destination(place)
+    egress = Egress(Destinations((destination,)), Destinations((destination, *operator_list.every)))
+    return CallNetwork(egress, Demand(Effect.DELEGATE, Profile.NORMAL))

@@ -1,6 +1,6 @@
-"""How does a tool send an HTTP request? The `Network` port: one request through `Egress`, within its limits.
+"""How does a tool send an HTTP request? The `Network` port: one request at a time through `Egress`, within limits.
 
-Loaded with the first request, because the HTTP library takes longer to load than a server may take to start.
+Loaded with the first request, because loading the HTTP library takes longer than a server may take to start.
 """
 
 import asyncio
@@ -22,17 +22,15 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_printable_ascii
 from mcp_server.model.tools import Demand, Effect
 
-# What may this call do with the network? `Egress`, limited to the call's grant.
-
-READING = frozenset({"GET", "HEAD"})
-REACHING = frozenset(
+READ_METHODS = frozenset({"GET", "HEAD"})
+REMOTE_EFFECTS = frozenset(
     {Effect.BROWSER_ACT, Effect.REMOTE_WRITE, Effect.PRODUCTION_MUTATION, Effect.DELEGATE, Effect.SPEND}
 )
-"""Effects that by definition do more out there than read."""
+"""Effects that include sending data, not just reading."""
 
 
 @dataclass(frozen=True, slots=True)
-class OpenConnection:
+class GrantedStream:
     """The `Stream` port over a connection made by `Egress`."""
 
     streams: Streams
@@ -50,45 +48,44 @@ class OpenConnection:
 
 @dataclass(frozen=True, slots=True)
 class CallNetwork:
-    """The `Network` port. Without a grant it reaches nothing."""
+    """The `Network` port of one call, limited to what the call was granted."""
 
-    door: Egress
+    egress: Egress
     demand: Demand
 
     async def fetch(self, request: Request) -> Response:
-        if request.method in READING:
-            self._require_granted(self.demand.effect in REACHING | {Effect.READ_REMOTE}, "reading from the network")
+        if request.method in READ_METHODS:
+            self._require_granted(self.demand.effect in REMOTE_EFFECTS | {Effect.READ_REMOTE}, "read from the network")
         else:
-            self._require_granted(self.demand.effect in REACHING, f"sending `{request.method}` over the network")
-
+            self._require_granted(self.demand.effect in REMOTE_EFFECTS, f"send `{request.method}` requests")
         try:
-            return await fetch(self.door, request)
-        except (DestinationClosed, DestinationUnreached) as refused:
-            raise refusal_from_failure(refused) from None
+            return await fetch(self.egress, request)
+        except (DestinationClosed, DestinationUnreached) as error:
+            raise refusal_from_failure(error) from None
 
-    async def connect(self, host: str, port: int) -> OpenConnection:
-        self._require_granted(self.demand.effect in REACHING, "a connection over the network")
+    async def connect(self, host: str, port: int) -> GrantedStream:
+        self._require_granted(self.demand.effect in REMOTE_EFFECTS, "open network connections")
         try:
-            return OpenConnection(await self.door.connect(host, port))
-        except (DestinationClosed, DestinationUnreached) as refused:
-            raise refusal_from_failure(refused) from None
+            return GrantedStream(await self.egress.connect(host, port))
+        except (DestinationClosed, DestinationUnreached) as error:
+            raise refusal_from_failure(error) from None
 
-    def _require_granted(self, granted: bool, what: str) -> None:
+    def _require_granted(self, granted: bool, action: str) -> None:
         if not granted:
-            raise build_not_granted_refusal(f"This call was not granted {what}.")
+            raise build_not_granted_refusal(f"This call may not {action}.")
 
 
-def refusal_from_failure(refused: DestinationClosed | DestinationUnreached) -> Refusal:
-    if isinstance(refused, DestinationClosed):
-        return Refusal(Problem(Code.NETWORK_REFUSED, str(refused), refused.way_out))
-    return Refusal(Problem(Code.TOOL_FAILED, str(refused), "Check the name, or ask again later."))
+def refusal_from_failure(error: DestinationClosed | DestinationUnreached) -> Refusal:
+    if isinstance(error, DestinationClosed):
+        return Refusal(Problem(Code.NETWORK_REFUSED, str(error), error.way_out))
+    return Refusal(Problem(Code.TOOL_FAILED, str(error), "Check the name, or try again later."))
 
 
-WEB = ("http", "https")
+WEB_SCHEMES = ("http", "https")
 
 
-class Connection(httpcore2.AsyncNetworkStream):
-    """A connection made by `Egress`, in the form the library expects."""
+class EgressStream(httpcore2.AsyncNetworkStream):
+    """A connection made by `Egress`, as the HTTP library expects it."""
 
     def __init__(self, streams: Streams) -> None:
         self._reader, self._writer = streams
@@ -117,10 +114,10 @@ class Connection(httpcore2.AsyncNetworkStream):
 
 
 @dataclass
-class Through(httpcore2.AsyncNetworkBackend):
-    """How the library connects: it never looks up a name itself."""
+class EgressBackend(httpcore2.AsyncNetworkBackend):
+    """Connects for the HTTP library, which never looks up a name itself."""
 
-    door: Egress
+    egress: Egress
 
     async def connect_tcp(
         self,
@@ -130,62 +127,68 @@ class Through(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        return Connection(await self.door.connect(host, port))
+        return EgressStream(await self.egress.connect(host, port))
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        raise AssertionError("nobody asks for one")
+        raise AssertionError("we never ask for a Unix socket")
 
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(seconds)
 
 
 def load_trust_context() -> ssl.SSLContext:
-    """The certificates this machine trusts."""
+    """Load the certificates that this machine trusts."""
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=False)
 
 
-async def fetch(door: Egress, request: Request, trust: Callable[[], ssl.SSLContext] = load_trust_context) -> Response:
-    context = trust() if parse_scheme(request.url) == "https" else None
+async def fetch(
+    egress: Egress, request: Request, load_trust: Callable[[], ssl.SSLContext] = load_trust_context
+) -> Response:
+    context = load_trust() if parse_scheme(request.url) == "https" else None
     try:
         with anyio.fail_after(request.seconds):
-            async with httpcore2.AsyncConnectionPool(ssl_context=context, network_backend=Through(door)) as pool:
+            async with httpcore2.AsyncConnectionPool(
+                ssl_context=context, network_backend=EgressBackend(egress)
+            ) as pool:
                 return await _send_request(pool, request)
     except TimeoutError:
         raise _build_refusal(
-            Code.TIMEOUT, f"No whole answer came within {request.seconds:g} s.", "Ask again."
+            Code.TIMEOUT, f"The server did not answer in full within {request.seconds:g} s.", "Try again."
         ) from None
-    except (ssl.SSLError, ssl.CertificateError) as wrong:
+    except (ssl.SSLError, ssl.CertificateError) as error:
         raise _build_refusal(
-            Code.TOOL_FAILED, f"The other end cannot be trusted: {to_printable_ascii(str(wrong))}."
+            Code.TOOL_FAILED, f"The server's certificate is not trusted: {to_printable_ascii(str(error))}."
         ) from None
-    except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as wrong:
-        how = to_printable_ascii(str(wrong)) or "it says no more"
-        raise _build_refusal(Code.TOOL_FAILED, f"The other end broke off: {how}.") from None
+    except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as error:
+        reason = to_printable_ascii(str(error)) or "no reason given"
+        raise _build_refusal(Code.TOOL_FAILED, f"The connection broke off: {reason}.") from None
 
 
 async def _send_request(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:
-    given = {name.lower() for name, _ in request.headers}
-    usual = [("Host", urlsplit(request.url).netloc), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
+    own_names = {name.lower() for name, _ in request.headers}
+    defaults = [("Host", urlsplit(request.url).netloc), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
     if request.body:
-        usual.append(("Content-Length", str(len(request.body))))
-    headers = [*((name, value) for name, value in usual if name.lower() not in given), *request.headers]
-    async with pool.stream(request.method, request.url, headers=headers, content=request.body or None) as answer:
-        found = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers]
-        assert isinstance(answer.stream, AsyncIterable)
-        body, cut = await _read_body(answer.aiter_stream(), request.most_bytes)
-        return Response(answer.status, found, body, cut)
+        defaults.append(("Content-Length", str(len(request.body))))
+    headers = [*((name, value) for name, value in defaults if name.lower() not in own_names), *request.headers]
+    async with pool.stream(request.method, request.url, headers=headers, content=request.body or None) as response:
+        response_headers = [
+            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers
+        ]
+        assert isinstance(response.stream, AsyncIterable)
+        body, truncated = await _read_body(response.aiter_stream(), request.most_bytes)
+        return Response(response.status, response_headers, body, truncated)
 
 
-async def _read_body(pieces: AsyncIterable[bytes], most: int) -> tuple[bytes, bool]:
+async def _read_body(chunks: AsyncIterable[bytes], max_bytes: int) -> tuple[bytes, bool]:
     body = bytearray()
-    async for piece in pieces:
-        body += piece
-        if len(body) > most:
-            return bytes(body[:most]), True
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > max_bytes:
+            return bytes(body[:max_bytes]), True
     return bytes(body), False
 
 
@@ -196,17 +199,17 @@ def parse_scheme(url: str) -> str:
         port = parts.port
     except ValueError:
         raise _build_refusal(
-            Code.INVALID_ARGUMENTS, f"`{to_printable_ascii(url)}` is no URL.", "Write it as https://host/path."
+            Code.INVALID_ARGUMENTS, f"`{to_printable_ascii(url)}` is not a URL.", "Write it as https://host/path."
         ) from None
-    if parts.scheme not in WEB or not parts.hostname or port == 0:
+    if parts.scheme not in WEB_SCHEMES or not parts.hostname or port == 0:
         raise _build_refusal(
             Code.INVALID_ARGUMENTS,
-            f"`{to_printable_ascii(url)}` is no address of the web.",
-            "Only http:// and https:// are fetched.",
+            f"`{to_printable_ascii(url)}` is not a web address.",
+            "Give one that begins with http:// or https://.",
         )
     if "@" in parts.netloc:
         raise _build_refusal(
-            Code.INVALID_ARGUMENTS, "The URL holds a name or a password.", "Leave out what stands before the `@`."
+            Code.INVALID_ARGUMENTS, "The URL contains a user name or password.", "Leave out everything before the `@`."
         )
     return parts.scheme
 

@@ -1,7 +1,7 @@
-"""How does a program that only knows proxies reach the network? Over HTTP: by tunnels and by plain requests.
+"""How does a sandboxed program reach the network? Through an HTTP proxy, by tunnels and by plain requests.
 
-A refusal says in its body, and in the status line that programs show, which setting would open the place. The log
-records only the place, the outcome and two byte counts: never a path, a field or any content.
+A refusal names the setting that would allow the host, in its body and in the status line that programs show. The log
+records only host, port, outcome and two byte counts: never a path, a header or any content.
 """
 
 import asyncio
@@ -9,17 +9,14 @@ import logging
 import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 
 from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress
-from mcp_server.guards.network.proxy_head import MOST_HEAD, BadProxyRequest, ProxyHead, parse_head
+from mcp_server.guards.network.proxy_head import MAX_HEAD_BYTES, BadProxyRequest, ProxyHead, parse_head
 from mcp_server.model.text import to_printable_ascii
 
-# How do bytes pass between two connections? Both ways at once, until one side ends or a limit is reached.
-
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,63 +32,64 @@ class RelayLimits:
 
 @dataclass
 class RelayedBytes:
-    """What one connection has carried so far."""
+    """How much one connection has carried so far."""
 
     up: int = 0
     down: int = 0
-    cut: str = ""
+    cut_reason: str = ""
     """Why it was cut before both ends were done; empty if it was not."""
 
 
 @dataclass
 class Relay:
-    """Copies between the program (`near`) and the place it reached (`far`)."""
+    """Copies bytes both ways between the program (`near`) and the host it reached (`far`), until one side ends or a
+    limit is reached."""
 
     near: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     far: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    bounds: RelayLimits
-    carried: RelayedBytes
+    limits: RelayLimits
+    traffic: RelayedBytes
 
     async def run(self) -> None:
-        with anyio.move_on_after(self.bounds.seconds) as whole:
-            async with anyio.create_task_group() as ways:
-                ways.start_soon(self._copy_one_way, self.near[0], self.far[1], "up", ways.cancel_scope)
-                ways.start_soon(self._copy_one_way, self.far[0], self.near[1], "down", ways.cancel_scope)
-                ways.start_soon(self._stop_when_idle, ways.cancel_scope)
-        if whole.cancelled_caught:
-            self.carried.cut = "time"
+        with anyio.move_on_after(self.limits.seconds) as time_limit:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._copy_one_way, self.near[0], self.far[1], "up", tasks.cancel_scope)
+                tasks.start_soon(self._copy_one_way, self.far[0], self.near[1], "down", tasks.cancel_scope)
+                tasks.start_soon(self._stop_when_idle, tasks.cancel_scope)
+        if time_limit.cancelled_caught:
+            self.traffic.cut_reason = "time"
 
     async def _copy_one_way(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, way: str, all_of_it: anyio.CancelScope
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, direction: str, scope: anyio.CancelScope
     ) -> None:
         with suppress(OSError):
-            while data := await source.read(CHUNK):
-                setattr(self.carried, way, getattr(self.carried, way) + len(data))
-                if self.carried.up + self.carried.down > self.bounds.bytes:
-                    self.carried.cut = "bytes"
+            while data := await source.read(CHUNK_BYTES):
+                setattr(self.traffic, direction, getattr(self.traffic, direction) + len(data))
+                if self.traffic.up + self.traffic.down > self.limits.bytes:
+                    self.traffic.cut_reason = "bytes"
                     break
                 sink.write(data)
                 await sink.drain()
-        # The far end has finished; whatever the near end still sends goes nowhere.
-        if way == "down" or self.carried.cut:
-            all_of_it.cancel()
+        # Once the far end has finished, whatever the near end still sends goes nowhere.
+        if direction == "down" or self.traffic.cut_reason:
+            scope.cancel()
             return
         with suppress(OSError, RuntimeError):
             if sink.can_write_eof():
                 sink.write_eof()
 
-    async def _stop_when_idle(self, all_of_it: anyio.CancelScope) -> None:
+    async def _stop_when_idle(self, scope: anyio.CancelScope) -> None:
         """End the relay if nothing has moved for a while."""
-        moved = -1
-        while moved != self.carried.up + self.carried.down:
-            moved = self.carried.up + self.carried.down
-            with anyio.move_on_after(self.bounds.idle_seconds):
+        total = -1
+        while total != self.traffic.up + self.traffic.down:
+            total = self.traffic.up + self.traffic.down
+            with anyio.move_on_after(self.limits.idle_seconds):
                 await anyio.sleep_forever()
-        self.carried.cut = "idle"
-        all_of_it.cancel()
+        self.traffic.cut_reason = "idle"
+        scope.cancel()
 
 
-LINGER = 1.0
+DRAIN_SECONDS = 1.0
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 REASONS = {
     400: "Bad Request",
@@ -108,114 +106,95 @@ log = logging.getLogger("menugate.network")
 class EgressProxy:
     """Serves any number of listening sockets; all connections go through the one `Egress`."""
 
-    door: Egress
-    bounds: RelayLimits = field(default_factory=RelayLimits)
+    egress: Egress
+    limits: RelayLimits = field(default_factory=RelayLimits)
     _servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
-    _open: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+    _connections: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
 
     @property
     def socket_count(self) -> int:
         """How many sockets it listens on."""
         return len(self._servers)
 
-    async def serve(self, listening: socket.socket) -> asyncio.Server:
+    async def serve(self, listener: socket.socket) -> asyncio.Server:
         """Start serving; takes ownership of the socket."""
-        server = await asyncio.start_server(self._accept_connection, sock=listening, limit=MOST_HEAD)
+        server = await asyncio.start_server(self._accept_connection, sock=listener, limit=MAX_HEAD_BYTES)
         self._servers.append(server)
         return server
 
     async def stop_serving(self, server: asyncio.Server) -> None:
-        """Stop accepting connections; those already open are served to the end."""
+        """Stop accepting connections; serve those already open to their end."""
         if server in self._servers:
             self._servers.remove(server)
         server.close()
-
-    async def serve_loopback(self) -> int:
-        """Listen on this machine only; return the port."""
-        bound = socket.create_server(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-        await self.serve(bound)
-        return port
-
-    async def serve_path(self, path: Path) -> None:
-        """Listen on a socket in the file system that only its owner can open."""
-        await self.serve(open_private_socket(path))
 
     async def close(self) -> None:
         for server in self._servers:
             server.close()
         self._servers.clear()
-        for task in self._open:
+        for task in self._connections:
             task.cancel()
-        if self._open:
-            await asyncio.wait(self._open)
+        if self._connections:
+            await asyncio.wait(self._connections)
 
     def _accept_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._handle_connection(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if len(self._open) > self.bounds.connections:
-                await send_response(writer, 503, "There are too many connections at once.", "Close some, or wait.")
+            if len(self._connections) > self.limits.connections:
+                await send_response(writer, 503, "There are too many connections.", "Close some, or wait.")
             else:
                 await self._handle_request(reader, writer)
             await drain_reader(reader, writer)
         except OSError:
-            pass  # the client went away, as it may
+            pass  # the client has disconnected, as it may
         finally:
             await close_writer(writer)
 
     async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            with anyio.fail_after(self.bounds.head_seconds):
-                asked = parse_head((await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n"))
+            with anyio.fail_after(self.limits.head_seconds):
+                head = parse_head((await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n"))
         except TimeoutError:
-            return await send_response(writer, 408, "No whole request came in time.", "")
+            return await send_response(writer, 408, "The request did not arrive in time.", "")
         except asyncio.LimitOverrunError:
-            return await send_response(writer, 431, "The head of the request is too long.", "")
+            return await send_response(writer, 431, "The request's headers are too long.", "")
         except asyncio.IncompleteReadError:
             return None
-        except BadProxyRequest as unreadable:
-            return await send_response(writer, 400, f"This request is not answered: {unreadable}.", "")
+        except BadProxyRequest as error:
+            return await send_response(writer, 400, f"The proxy cannot answer this request: {error}.", "")
         try:
-            far = await self.door.connect(asked.host, asked.port)
-        except DestinationClosed as refused:
-            log.info("refused %s:%d", to_printable_ascii(asked.host), asked.port)
-            return await send_response(writer, 403, str(refused), refused.way_out)
-        except DestinationUnreached as failed:
-            return await send_response(writer, 502, str(failed), "")
-        return await self._relay_bytes(asked, (reader, writer), far)
+            far = await self.egress.connect(head.host, head.port)
+        except DestinationClosed as error:
+            log.info("refused %s:%d", to_printable_ascii(head.host), head.port)
+            return await send_response(writer, 403, str(error), error.way_out)
+        except DestinationUnreached as error:
+            return await send_response(writer, 502, str(error), "")
+        return await self._relay_bytes(head, (reader, writer), far)
 
     async def _relay_bytes(
         self,
-        asked: ProxyHead,
+        head: ProxyHead,
         near: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         far: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
-        carried = RelayedBytes()
+        traffic = RelayedBytes()
         try:
-            (near if asked.is_tunnel else far)[1].write(ESTABLISHED if asked.is_tunnel else asked.onward)
-            await Relay(near, far, self.bounds, carried).run()
+            (near if head.is_tunnel else far)[1].write(ESTABLISHED if head.is_tunnel else head.request_bytes)
+            await Relay(near, far, self.limits, traffic).run()
         finally:
             log.info(
                 "reached %s:%d, %d bytes up, %d down%s",
-                to_printable_ascii(asked.host),
-                asked.port,
-                carried.up,
-                carried.down,
-                f", cut by {carried.cut}" if carried.cut else "",
+                to_printable_ascii(head.host),
+                head.port,
+                traffic.up,
+                traffic.down,
+                f", cut by {traffic.cut_reason}" if traffic.cut_reason else "",
             )
             await close_writer(far[1])
-
-
-def open_private_socket(path: Path) -> socket.socket:
-    bound = socket.socket(socket.AF_UNIX)
-    bound.bind(str(path))
-    path.chmod(0o600)
-    bound.listen(128)
-    return bound
 
 
 async def send_response(writer: asyncio.StreamWriter, status: int, message: str, way_out: str) -> None:
@@ -229,11 +208,11 @@ async def send_response(writer: asyncio.StreamWriter, status: int, message: str,
 
 
 async def drain_reader(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A client still sending when we hang up never reads our answer, so read on for a moment and discard."""
+    """Read on for a moment: a client that is still sending when we hang up never reads our answer."""
     if writer.can_write_eof() and not writer.is_closing():
         writer.write_eof()
-    with anyio.move_on_after(LINGER):
-        while await reader.read(CHUNK):
+    with anyio.move_on_after(DRAIN_SECONDS):
+        while await reader.read(CHUNK_BYTES):
             pass
 
 

@@ -1,4 +1,4 @@
-"""How are child processes built? One `CommandHost` starts, sandboxes and ends them all."""
+"""Which parts run child processes? Builds the one `CommandHost` that starts, sandboxes and ends them all."""
 
 import sys
 
@@ -15,26 +15,26 @@ from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 
 
 def build_command_host(
-    ground: HostPaths,
+    host_paths: HostPaths,
     jail: Jail,
-    want: SandboxPolicy = SandboxPolicy.PREFERRED,
+    policy: SandboxPolicy = SandboxPolicy.PREFERRED,
     limits: ProcessLimits | None = None,
-    outlet: Outlet | None = None,
+    proxy: Outlet | None = None,
 ) -> CommandHost:
-    own = frozenset(inside for one in ground.private if (inside := ground.to_workspace_path(one)))
-    watch = PathWatch(ground.workspace, own)
+    own_paths = frozenset(relative for path in host_paths.private if (relative := host_paths.to_workspace_path(path)))
+    watch = PathWatch(host_paths.workspace, own_paths)
     return CommandHost(
-        ground,
+        host_paths,
         jail,
         watch,
         limits or ProcessLimits(),
         ChildRegistry(),
-        SandboxChooser(find_sandboxes(ground.search_path), want),
-        outlet,
+        SandboxChooser(find_sandboxes(host_paths.search_path), policy),
+        proxy,
     )
 
 
 def find_sandboxes(search_path: str) -> tuple[Sandbox, ...]:
     """List the sandboxes that could work on this system, best first."""
-    found = [find_bubblewrap(search_path), Landlock() if sys.platform == "linux" else None, find_seatbelt()]
-    return tuple(one for one in found if one is not None)
+    candidates = [find_bubblewrap(search_path), Landlock() if sys.platform == "linux" else None, find_seatbelt()]
+    return tuple(sandbox for sandbox in candidates if sandbox is not None)

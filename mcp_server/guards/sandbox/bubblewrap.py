@@ -18,16 +18,16 @@ from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
 from mcp_server.guards.sandbox.limits import NICENESS, apply_resource_limits, build_resource_limits
 
 NAME = "bubblewrap"
-ROOM = 512 << 20
-"""Bytes for the child's own temporary folders, which are in memory."""
-SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr", "pressure", "tty")
-"""Below `/proc`: writing there affects the whole machine, and root needs no further right to do it."""
-ALWAYS = (
+TMPFS_BYTES = 512 << 20
+"""The child's temporary folders are in memory, each limited to this size."""
+KERNEL_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "driver", "mtrr", "pressure", "tty")
+"""Names below `/proc` through which root can change the whole machine without any further capability."""
+BASE_ARGUMENTS = (
     *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-    *(word for one in SETTINGS for word in ("--ro-bind-try", f"/proc/{one}", f"/proc/{one}")),
+    *(word for name in KERNEL_SETTINGS for word in ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")),
 )
-EMPTY = ("--perms", "0555", "--size", "4096", "--tmpfs")
+EMPTY_FOLDER = ("--perms", "0555", "--size", "4096", "--tmpfs")
 
 
 @dataclass(frozen=True)
@@ -36,118 +36,121 @@ class Bubblewrap:
     name: str = NAME
     leads_out: bool = True
 
-    def build_launch(self, start: LaunchSpec) -> Launch:
-        status, their_status = os.pipe()
-        their_block, block = os.pipe()
-        lent = [their_status, their_block]
+    def build_launch(self, spec: LaunchSpec) -> Launch:
+        status, child_status = os.pipe()
+        child_block, block = os.pipe()
+        descriptors = [child_status, child_block]
         if filter_ := limits.build_syscall_filter(limits.NETWORK):
-            their_filter, filling = os.pipe()
-            os.write(filling, filter_)
-            os.close(filling)
-            lent.append(their_filter)
-        lane, reach = start.lane, start.reach
-        if lane is not None:
-            reach = replace(reach, lent=(*reach.lent, *lane.needed_paths))
-        tether = BubblewrapTether(status, block, build_resource_limits(start.limits, start.seconds))
-        # The kernel enforces every other limit, but not how many processes root starts.
+            child_filter, filter_input = os.pipe()
+            os.write(filter_input, filter_)
+            os.close(filter_input)
+            descriptors.append(child_filter)
+        proxy, access = spec.lane, spec.reach
+        if proxy is not None:
+            access = replace(access, lent=(*access.lent, *proxy.needed_paths))
+        tether = BubblewrapTether(status, block, build_resource_limits(spec.limits, spec.seconds))
+        # The kernel enforces every limit but one: how many processes root may start. So we count those.
         return Launch(
             [
-                *build_bubblewrap_arguments(self.program, reach, lent),
-                *(lane.words if lane else ()),
-                *build_command_prefix(start.terminal),
-                *start.argv,
+                *build_bubblewrap_arguments(self.program, access, descriptors),
+                *(proxy.prefix if proxy else ()),
+                *build_command_prefix(spec.terminal),
+                *spec.argv,
             ],
             tether,
-            (*lent, lane.theirs) if lane else tuple(lent),
+            (*descriptors, proxy.theirs) if proxy else tuple(descriptors),
             counted=os.geteuid() == 0,
         )
 
 
 def build_command_prefix(terminal: bool) -> tuple[str, ...]:
-    """Give the child its own controlling terminal: without one it has no job control and cannot be interrupted. Lower
-    its priority last: a nice process waits long on a busy machine, and we wait for the sandbox."""
+    """Build the commands that start the child's command.
+
+    Without a controlling terminal of its own it has no job control and cannot be interrupted. `nice` comes after the
+    sandbox is set up, because we wait for that, and a nice process waits long on a busy machine.
+    """
     setsid = shutil.which("setsid", path=os.defpath) if terminal else None
     nice = shutil.which("nice", path=os.defpath)
     return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
 
 
-def build_bubblewrap_arguments(program: str, reach: ChildAccess, fds: list[int]) -> list[str]:
-    """Build everything before the command itself. If several arguments name a path, the last one counts."""
-    found = [program, *ALWAYS]
-    for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), fds, strict=False):
-        found += [option, str(descriptor)]
-    for one in reach.emptied:
-        found += ["--size", str(ROOM), "--tmpfs", one]
-    for one in reach.lent:
-        found += ["--ro-bind-try", one, one]
-    for one in reach.caches:
-        found += ["--bind-try", one, one]
-    # The workspace is mounted into the empty folder that hides its parent, which is made read-only after that.
-    found += [word for one in reach.hidden_above_workspace for word in (*EMPTY, one)]
-    found += ["--bind" if reach.writable else "--ro-bind", reach.workspace, reach.workspace]
-    if reach.writable:
-        # Of nested places mount the outer one first; otherwise it would cover the inner one.
-        for one in sorted({*reach.pinned, *reach.held, *reach.guarded}):
-            kept = one in reach.guarded and one not in reach.held
-            found += ["--ro-bind-try" if kept else "--bind-try", one, one]
-    for one in reach.installed:
-        found += ["--ro-bind-try", one, one]
-    found += list(_build_hiding_arguments(reach.hidden_elsewhere))
-    found += [word for one in reach.hidden_above_workspace for word in ("--remount-ro", one)]
-    return [*found, "--chdir", reach.folder, "--"]
+def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: list[int]) -> list[str]:
+    """Build everything before the command itself. Order matters: the last argument that names a path wins."""
+    arguments = [program, *BASE_ARGUMENTS]
+    for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), descriptors, strict=False):
+        arguments += [option, str(descriptor)]
+    for path in access.emptied:
+        arguments += ["--size", str(TMPFS_BYTES), "--tmpfs", path]
+    for path in access.lent:
+        arguments += ["--ro-bind-try", path, path]
+    for path in access.caches:
+        arguments += ["--bind-try", path, path]
+    # The workspace is mounted into the empty folder that hides its parent, so that folder turns read-only only later.
+    arguments += [word for path in access.hidden_above_workspace for word in (*EMPTY_FOLDER, path)]
+    arguments += ["--bind" if access.writable else "--ro-bind", access.workspace, access.workspace]
+    if access.writable:
+        # Sorted, so that an outer folder is mounted first; otherwise it would cover the inner one.
+        for path in sorted({*access.pinned, *access.held, *access.guarded}):
+            read_only = path in access.guarded and path not in access.held
+            arguments += ["--ro-bind-try" if read_only else "--bind-try", path, path]
+    for path in access.installed:
+        arguments += ["--ro-bind-try", path, path]
+    arguments += list(_build_hiding_arguments(access.hidden_elsewhere))
+    arguments += [word for path in access.hidden_above_workspace for word in ("--remount-ro", path)]
+    return [*arguments, "--chdir", access.folder, "--"]
 
 
 def _build_hiding_arguments(paths: tuple[str, ...]) -> Iterator[str]:
-    for one in paths:
-        if is_folder(one):
-            yield from (*EMPTY, one, "--remount-ro", one)
-        elif is_there(one):
-            yield from ("--ro-bind", "/dev/null", one)
+    for path in paths:
+        if is_folder(path):
+            yield from (*EMPTY_FOLDER, path, "--remount-ro", path)
+        elif is_there(path):
+            yield from ("--ro-bind", "/dev/null", path)
 
 
 @dataclass
 class BubblewrapTether:
-    """The tether of a bubblewrap child: the first process of its namespace, with which all others end."""
+    """Holds a bubblewrap child by the first process of its namespace: when that ends, all the others do."""
 
     status: int
     block: int
-    bounds: dict[int, int]
+    resource_limits: dict[int, int]
     reason: str = ""
-    _said: bytes = b""
-    _first: int | None = None
+    _status_text: bytes = b""
+    _init_pidfd: int | None = None
 
     async def release_child(self, process: "subprocess.Popen[bytes]") -> int:
-        while b"}" not in self._said:
+        while b"}" not in self._status_text:
             await anyio.wait_readable(self.status)
             data = os.read(self.status, 4096)
             if not data:
-                return process.pid  # it is about to end, and says why on stderr
-            self._said += data
-        pid = int(json.loads(self._said[: self._said.index(b"}") + 1])["child-pid"])
+                return process.pid  # it is about to end; stderr says why
+            self._status_text += data
+        pid = int(json.loads(self._status_text[: self._status_text.index(b"}") + 1])["child-pid"])
         with suppress(OSError):
-            self._first = os.pidfd_open(pid)
-            apply_resource_limits(pid, self.bounds)
+            self._init_pidfd = os.pidfd_open(pid)
+            apply_resource_limits(pid, self.resource_limits)
         with suppress(OSError):
             os.write(self.block, b"1")
         return pid
 
     def kill_all(self) -> None:
-        if self._first is None:
+        if self._init_pidfd is None:
             return
         with suppress(OSError):
-            signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
 
-    def find_exit_code(self, ended: int, /) -> int | None:
-        """Return the exit code that bubblewrap reports. If it reports none, the command never began or was killed."""
+    def find_exit_code(self, status_code: int, /) -> int | None:
+        """Return the exit code that bubblewrap reports; None if the command never began or was killed."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):
             while data := os.read(self.status, 4096):
-                self._said += data
-        found = re.search(rb'"exit-code": (\d+)', self._said)
-        return int(found[1]) if found else None
+                self._status_text += data
+        match = re.search(rb'"exit-code": (\d+)', self._status_text)
+        return int(match[1]) if match else None
 
     def close(self) -> None:
-        for one in (self.status, self.block, self._first):
-            if one is not None:
-                os.close(one)
-        self._first = None
+        for descriptor in (self.status, self.block, self._init_pidfd):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._init_pidfd = None

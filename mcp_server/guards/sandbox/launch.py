@@ -72,6 +72,6 @@ class Sandbox(Protocol):
         """Can a child inside reach the proxy?"""
         ...
 
-    def build_launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, spec: LaunchSpec, /) -> Launch:
         """Build the command line and what goes with it."""
         ...

@@ -1,8 +1,8 @@
 """Did a child plant files that other programs obey? Those that git would run are removed, the others reported.
 
-A child cannot change such a file if it exists already. A mount cannot protect one that does not exist, so we look after
-the child ends. A program trusted with a repository's folder cannot have meant to create one. A command can; and the
-person may have created the file meanwhile, so it is not ours to remove.
+The sandbox keeps a child from changing such a file, but no mount protects a file that does not exist yet, so we look
+after the child ends. Git, which works in a repository's own folder, never has reason to create one, so we remove it. A
+command may have reason to, and the user may have created the file in the meantime, so we only report it.
 """
 
 import os
@@ -15,46 +15,45 @@ from mcp_server.guards.sandbox.protected import OBEYED_BY_GIT, OTHERS_IN_GIT, Pa
 from mcp_server.model.results import Code, Problem, Refusal
 
 
-def find_obeyed_by_git(workspace: Path, opened: tuple[str, ...]) -> frozenset[Path]:
-    """Find the files in these folders that git obeys."""
+def find_obeyed_by_git(workspace: Path, folders: tuple[str, ...]) -> frozenset[Path]:
+    """Find files in these repository folders that make git run programs."""
     names = (*OBEYED_BY_GIT, *OTHERS_IN_GIT)
-    places = (workspace / folder / name for folder in opened for name in names)
-    return frozenset(place for place in places if os.path.lexists(place))
+    paths = (workspace / folder / name for folder in folders for name in names)
+    return frozenset(path for path in paths if os.path.lexists(path))
 
 
-def remove_planted_files(before: frozenset[Path], workspace: Path, opened: tuple[str, ...]) -> list[Path]:
+def remove_planted_files(before: frozenset[Path], workspace: Path, folders: tuple[str, ...]) -> list[Path]:
     """Remove what was not there before; return what was removed."""
-    strays = sorted(find_obeyed_by_git(workspace, opened) - before)
-    for stray in strays:
+    planted = sorted(find_obeyed_by_git(workspace, folders) - before)
+    for path in planted:
         with suppress(FileNotFoundError):
-            shutil.rmtree(stray) if stray.is_dir() and not stray.is_symlink() else stray.unlink()
-    return [stray.relative_to(workspace) for stray in strays]
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    return [path.relative_to(workspace) for path in planted]
 
 
-def build_planted_refusal(strays: list[Path]) -> Refusal:
-    names = ", ".join(f"`{stray}`" for stray in strays)
+def build_planted_refusal(paths: list[Path]) -> Refusal:
+    names = ", ".join(f"`{path}`" for path in paths)
     return Refusal(
         Problem(
             Code.NOT_GRANTED,
-            f"A program that the repository brought along made {names}, by which git would run programs; that was "
-            "taken away again.",
-            "Tell the person: this repository does something it should not.",
+            f"A program in this repository created {names}, which would make git run programs; menugate removed it.",
+            "Warn the user: this repository may be malicious.",
         )
     )
 
 
 def find_existing_obeyed(root: Path, places: ProtectedPaths) -> frozenset[str]:
-    return frozenset(one for one in places.list_obeyed_paths() if os.path.lexists(root / one))
+    return frozenset(path for path in places.list_obeyed_paths() if os.path.lexists(root / path))
 
 
 @dataclass(frozen=True)
 class PlantedSince:
-    """What existed when a command began."""
+    """Remembers what existed when a command began."""
 
     watch: PathWatch
     before: frozenset[str]
 
     async def find_planted_paths(self) -> tuple[str, ...]:
-        """List what exists now but did not then. Of a new repository, list only the repository itself."""
+        """List what is new. Of a new repository, list only the repository itself."""
         new = find_existing_obeyed(self.watch.root, await self.watch.scan_protected_paths()) - self.before
-        return tuple(sorted(one for one in new if not any(str(above) in new for above in Path(one).parents)))
+        return tuple(sorted(path for path in new if not any(str(parent) in new for parent in Path(path).parents)))

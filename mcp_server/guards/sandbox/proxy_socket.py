@@ -10,16 +10,16 @@ from typing import Protocol
 
 import anyio
 
-LANE = Path(__file__).parents[1] / "processes/programs/proxy_lane.py"
+PROGRAM = Path(__file__).parents[1] / "processes/programs/proxy_lane.py"
 PORT = 3128
-"""On a loopback where nothing else listens."""
-PROXY = f"http://127.0.0.1:{PORT}"
-HERE = "localhost,127.0.0.1,::1"
+"""Free for certain: nothing else listens on the sandbox's own loopback."""
+PROXY_URL = f"http://127.0.0.1:{PORT}"
+LOOPBACK = "localhost,127.0.0.1,::1"
 VARIABLES = {
-    **dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"), PROXY),
-    **{"no_proxy": HERE, "NO_PROXY": HERE, "NODE_USE_ENV_PROXY": "1"},
+    **dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"), PROXY_URL),
+    **{"no_proxy": LOOPBACK, "NO_PROXY": LOOPBACK, "NODE_USE_ENV_PROXY": "1"},
 }
-"""How programs learn of a proxy; each reads some of these."""
+"""Tell programs about the proxy; each program reads some of these."""
 
 
 class ProxiedChild(Protocol):
@@ -27,9 +27,9 @@ class ProxiedChild(Protocol):
 
 
 class Outlet(Protocol):
-    """The proxy at the other end."""
+    """The proxy that answers the child's connections."""
 
-    async def serve(self, listening: socket.socket) -> asyncio.Server: ...
+    async def serve(self, listener: socket.socket) -> asyncio.Server: ...
 
     async def stop_serving(self, server: asyncio.Server) -> None: ...
 
@@ -38,28 +38,28 @@ class Outlet(Protocol):
 
 @dataclass
 class ProxySocket:
-    """One child's connection to the proxy: our end, and the end that the child starts with."""
+    """The socket pair over which one child hands us the socket it listens on."""
 
     ours: socket.socket
     theirs: int = -1
-    words: list[str] = field(default_factory=list[str])
-    """Makes the child listen before it becomes the command, in a sandbox that already has a network of its own."""
+    prefix: list[str] = field(default_factory=list[str])
+    """The command prefix that makes the child listen, for a sandbox that already has its own network namespace."""
 
     @classmethod
     def create(cls) -> "ProxySocket":
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        number = theirs.detach()
+        descriptor = theirs.detach()
         python = str(Path(sys.executable).resolve())
-        return cls(ours, number, [python, "-I", "-S", str(LANE), str(number), str(PORT)])
+        return cls(ours, descriptor, [python, "-I", "-S", str(PROGRAM), str(descriptor), str(PORT)])
 
     @property
     def needed_paths(self) -> tuple[str, ...]:
-        """What must be visible inside."""
-        return (sys.base_prefix, str(LANE))
+        """Paths that the sandbox must show for the prefix to run."""
+        return (sys.base_prefix, str(PROGRAM))
 
     def abandon(self) -> None:
-        """Close both ends if no child was started."""
+        """Close both ends; for when no child was started."""
         self.ours.close()
         os.close(self.theirs)
 
@@ -75,18 +75,18 @@ class ProxySocket:
 
     async def _receive_and_serve(self, outlet: Outlet) -> None:
         await anyio.wait_readable(self.ours)
-        _, numbers, _, _ = socket.recv_fds(self.ours, 1, 1)
-        if not numbers:
-            return  # it could not listen, and said so on stderr
-        server = await self._start_serving(outlet, socket.socket(fileno=numbers[0]))
+        _, descriptors, _, _ = socket.recv_fds(self.ours, 1, 1)
+        if not descriptors:
+            return  # the child could not listen, and said so on stderr
+        server = await self._start_serving(outlet, socket.socket(fileno=descriptors[0]))
         try:
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
                 await outlet.stop_serving(server)
 
-    async def _start_serving(self, outlet: Outlet, listening: socket.socket) -> asyncio.Server:
-        """Shielded: if this were cancelled halfway, nobody would close the socket."""
+    async def _start_serving(self, outlet: Outlet, listener: socket.socket) -> asyncio.Server:
+        # Shielded: if this were cancelled halfway, nobody would close the socket.
         with anyio.CancelScope(shield=True):
-            return await outlet.serve(listening)
-        raise AssertionError("a scope that nobody cancels swallows nothing")
+            return await outlet.serve(listener)
+        raise AssertionError("unreachable: nobody cancels this scope")

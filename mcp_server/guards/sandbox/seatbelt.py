@@ -1,4 +1,4 @@
-"""How is a child sandboxed on macOS? With the system's `sandbox-exec`, and a supervisor that ends all its processes."""
+"""How is a child sandboxed on macOS? By the system's `sandbox-exec`, with a supervisor that ends all its processes."""
 
 import json
 import os
@@ -21,12 +21,18 @@ class Seatbelt:
     name: str = NAME
     leads_out: bool = False
 
-    def build_launch(self, start: LaunchSpec) -> Launch:
-        private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
-        words = (PROGRAM, "-p", render_seatbelt_profile(start.reach, str(Path(private.name).resolve())), *start.argv)
-        walls = {"folder": start.reach.folder, "bounds": build_resource_limits(start.limits, start.seconds)}
+    def build_launch(self, spec: LaunchSpec) -> Launch:
+        temporary_folder = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
+        command = (
+            PROGRAM,
+            "-p",
+            render_seatbelt_profile(spec.reach, str(Path(temporary_folder.name).resolve())),
+            *spec.argv,
+        )
+        plan = {"folder": spec.reach.folder, "bounds": build_resource_limits(spec.limits, spec.seconds)}
         return replace(
-            build_supervised_launch(words, start.terminal, walls, private), variables={"TMPDIR": private.name}
+            build_supervised_launch(command, spec.terminal, plan, temporary_folder),
+            variables={"TMPDIR": temporary_folder.name},
         )
 
 
@@ -34,36 +40,36 @@ def find_seatbelt() -> Seatbelt | None:
     return Seatbelt() if os.access(PROGRAM, os.X_OK) else None
 
 
-def render_seatbelt_profile(reach: ChildAccess, private: str) -> str:
-    """Render the profile in the sandbox's own language. If several lines match, the last one counts."""
-    return "\n".join(_render_lines(reach, private))
+def render_seatbelt_profile(access: ChildAccess, temporary_folder: str) -> str:
+    """Render the profile in the sandbox's own language. Order matters: the last line that matches wins."""
+    return "\n".join(_render_lines(access, temporary_folder))
 
 
-def _render_lines(reach: ChildAccess, private: str) -> Iterator[str]:
+def _render_lines(access: ChildAccess, temporary_folder: str) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny network*)"
     yield "(deny signal (target others))"
     yield "(deny mach-priv-task-port)"
     yield "(deny file-write*)"
-    yield f"(deny file-read* {_render_subpaths((*reach.emptied, *reach.hidden_above_workspace))})"
-    yield f"(allow file-read* {_render_subpaths((*reach.lent, reach.workspace, private))})"
-    written = (private, *reach.caches, *((reach.workspace,) if reach.writable else ()))
+    yield f"(deny file-read* {_render_subpaths((*access.emptied, *access.hidden_above_workspace))})"
+    yield f"(allow file-read* {_render_subpaths((*access.lent, access.workspace, temporary_folder))})"
+    writable = (temporary_folder, *access.caches, *((access.workspace,) if access.writable else ()))
     devices = '(literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty")'
-    yield f"(allow file-write* {devices} {_render_subpaths(written)})"
-    # Of nested places the outer one first: the inner one needs the last line.
-    for one in sorted((*reach.held, *reach.guarded)) if reach.writable else ():
-        if one in reach.held:
-            yield f"(allow file-write* {_render_subpaths((one,))})"
-            yield f"(deny file-write* {_render_literals((one,))})"
+    yield f"(allow file-write* {devices} {_render_subpaths(writable)})"
+    # Sorted, so that the line for an inner folder comes after that of the outer one.
+    for path in sorted((*access.held, *access.guarded)) if access.writable else ():
+        if path in access.held:
+            yield f"(allow file-write* {_render_subpaths((path,))})"
+            yield f"(deny file-write* {_render_literals((path,))})"
         else:
-            yield f"(deny file-write* {_render_subpaths((one,))})"
-    if reach.writable and reach.pinned:
-        yield f"(deny file-write* {_render_literals(reach.pinned)})"
-    if reach.installed:
-        yield f"(deny file-write* {_render_subpaths(reach.installed)})"
-    if reach.hidden_elsewhere:
-        yield f"(deny file-read* file-write* {_render_subpaths(reach.hidden_elsewhere)})"
+            yield f"(deny file-write* {_render_subpaths((path,))})"
+    if access.writable and access.pinned:
+        yield f"(deny file-write* {_render_literals(access.pinned)})"
+    if access.installed:
+        yield f"(deny file-write* {_render_subpaths(access.installed)})"
+    if access.hidden_elsewhere:
+        yield f"(deny file-read* file-write* {_render_subpaths(access.hidden_elsewhere)})"
 
 
 def _render_subpaths(paths: Iterable[str]) -> str:

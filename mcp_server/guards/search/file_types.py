@@ -6,7 +6,7 @@ from functools import lru_cache
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 
-TYPES: dict[str, tuple[str, ...]] = {
+GLOBS_BY_TYPE: dict[str, tuple[str, ...]] = {
     "c": ("*.c", "*.h"),
     "cpp": ("*.cc", "*.cpp", "*.cxx", "*.hh", "*.hpp", "*.hxx", "*.h", "*.inl"),
     "csharp": ("*.cs",),
@@ -46,7 +46,7 @@ TYPES: dict[str, tuple[str, ...]] = {
     "yaml": ("*.yaml", "*.yml"),
     "zig": ("*.zig",),
 }
-OTHER_NAMES = {
+ALIASES = {
     "python": "py",
     "javascript": "js",
     "jsx": "js",
@@ -67,27 +67,27 @@ OTHER_NAMES = {
 }
 
 
-def find_type_globs(kind: str) -> tuple[str, ...]:
+def find_type_globs(type_name: str) -> tuple[str, ...]:
     """Return the globs of a type, or refuse and name the nearest types."""
-    name = kind.lower().removeprefix(".")
-    name = OTHER_NAMES.get(name, name)
-    if name in TYPES:
-        return TYPES[name]
-    near = difflib.get_close_matches(name, [*TYPES, *OTHER_NAMES], 3)
+    name = type_name.lower().removeprefix(".")
+    name = ALIASES.get(name, name)
+    if name in GLOBS_BY_TYPE:
+        return GLOBS_BY_TYPE[name]
+    nearest = difflib.get_close_matches(name, [*GLOBS_BY_TYPE, *ALIASES], 3)
     raise Refusal(
         Problem(
             Code.INVALID_ARGUMENTS,
-            f"`{kind}` is not a file type known here.",
-            (f"Did you mean {', '.join(f'`{one}`' for one in near)}? " if near else "")
-            + f"Types are {', '.join(TYPES)}. For other files give a `glob`, such as `*.{name}`.",
+            f"`{type_name}` is not a known file type.",
+            (f"Did you mean {', '.join(f'`{alias}`' for alias in nearest)}? " if nearest else "")
+            + f"The types are {', '.join(GLOBS_BY_TYPE)}. For other files use `glob`, such as `*.{name}`.",
         )
     )
 
 
 def may_hold_secrets(path: str) -> bool:
-    """Does this file usually hold secrets? Cached by folder and by name, which recur; whole paths never do."""
+    """Does this file usually hold secrets? Cached by folder and by name, because those recur and whole paths do not."""
     folder, _, name = path.rpartition("/")
-    return _secret(name) or (bool(folder) and _secret(f"{folder}/-"))
+    return _is_secret_cached(name) or (bool(folder) and _is_secret_cached(f"{folder}/-"))
 
 
-_secret = lru_cache(1 << 14)(is_secret)
+_is_secret_cached = lru_cache(1 << 14)(is_secret)

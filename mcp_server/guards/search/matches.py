@@ -8,16 +8,16 @@ from typing import TypeAlias, TypeVar
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.text import escape_surrogates
 
-# What did an engine find, before choosing what to show? Both engines fill the same structure.
+# What did an engine find? Both engines fill the same structure.
 
-MOST_LINES = 200_000
-MOST_BYTES = 16 << 20
-LONGEST_LINE = 500
-"""How many characters of a line are shown; nobody reads a longer one."""
+MAX_LINES = 200_000
+MAX_OUTPUT_BYTES = 16 << 20
+MAX_LINE_CHARS = 500
+"""Longer lines are cut: usually they are generated, and nobody reads them."""
 
 
 class EngineUnavailable(Exception):
-    """This engine cannot run this search on this machine; use the other one."""
+    """This engine cannot run this search; try the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class MatchLine:
 @dataclass(slots=True)
 class SearchMatches:
     counts: dict[str, int] = field(default_factory=dict[str, int])
-    """Path below the workspace -> number of lines that matched; 1 if only files are listed."""
+    """By path below the workspace: how many lines matched, or 1 if only files are listed."""
     lines: list[MatchLine] = field(default_factory=list[MatchLine])
     complete: bool = True
     timed_out: bool = False
@@ -43,7 +43,7 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class SearchDeadline:
-    """Knows how much of a search's time is left."""
+    """Tells how much of a search's time is left."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -64,39 +64,37 @@ def make_path_sort_key(path: str) -> list[str]:
 
 
 def shorten_line(text: str) -> str:
-    if len(text) <= LONGEST_LINE:
+    if len(text) <= MAX_LINE_CHARS:
         return text
-    return f"{text[:LONGEST_LINE]} [... line cut]"
+    return f"{text[:MAX_LINE_CHARS]} [... line cut]"
 
 
 # Which part of the matches is shown, and how does a line of it look?
 
 Entry = TypeVar("Entry")
-BETWEEN = "--"
-"""Separates parts of a file that do not touch, if context lines are shown; never counted."""
+GAP = "--"
+"""Printed between parts of a file that do not touch, if context lines are shown; never counted."""
 
 
-def build_search_result(harvest: SearchMatches, search: Search) -> SearchResult:
-    paths = sorted(harvest.counts, key=make_path_sort_key)
+def build_search_result(matches: SearchMatches, search: Search) -> SearchResult:
+    paths = sorted(matches.counts, key=make_path_sort_key)
+    total = len(matches.lines) if search.want == "content" else len(paths)
     if search.want == "content":
-        ordered = sorted(harvest.lines, key=lambda line: make_path_sort_key(line.path))
-        lines, total = _format_content_lines(select_page(ordered, search), search), len(ordered)
+        ordered = sorted(matches.lines, key=lambda line: make_path_sort_key(line.path))
+        lines = _format_content_lines(select_page(ordered, search), search)
     elif search.want == "count":
-        lines, total = (
-            [f"{escape_surrogates(path)}:{harvest.counts[path]}" for path in select_page(paths, search)],
-            len(paths),
-        )
+        lines = [f"{escape_surrogates(path)}:{matches.counts[path]}" for path in select_page(paths, search)]
     else:
-        lines, total = [escape_surrogates(path) for path in select_page(paths, search)], len(paths)
+        lines = [escape_surrogates(path) for path in select_page(paths, search)]
     return SearchResult(
         tuple(lines),
         total,
-        harvest.complete,
-        harvest.timed_out,
-        harvest.engine,
-        harvest.searched,
+        matches.complete,
+        matches.timed_out,
+        matches.engine,
+        matches.searched,
         len(paths),
-        None if search.want == "files" else sum(harvest.counts.values()),
+        None if search.want == "files" else sum(matches.counts.values()),
     )
 
 
@@ -105,16 +103,16 @@ def select_page(entries: Sequence[Entry], search: Search) -> Sequence[Entry]:
 
 
 def _format_content_lines(lines: Sequence[MatchLine], search: Search) -> list[str]:
-    around = (search.before or search.after) and not search.only_matching
-    found: list[str] = []
+    has_context = (search.before or search.after) and not search.only_matching
+    formatted: list[str] = []
     last: MatchLine | None = None
     for line in lines:
-        if around and last is not None and (line.path, line.number) != (last.path, last.number + 1):
-            found.append(BETWEEN)
+        if has_context and last is not None and (line.path, line.number) != (last.path, last.number + 1):
+            formatted.append(GAP)
         sign = ":" if line.matched else "-"
         number = f"{line.number}{sign}" if search.line_numbers else ""
-        found.append(
+        formatted.append(
             f"{escape_surrogates(line.path)}{sign}{number}{line.text.encode(errors='replace').decode(errors='replace')}"
         )
         last = line
-    return found
+    return formatted

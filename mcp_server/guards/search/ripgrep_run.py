@@ -1,7 +1,7 @@
-"""What does ripgrep print when it runs sandboxed? Bytes, limited in time and size; never through a shell.
+"""What does ripgrep print? Runs it in a sandbox and without a shell, limited in time and size.
 
-ripgrep opens paths that it listed earlier, and someone who swaps a folder for a link in between would lead it outside.
-So its sandbox leaves it only the folders we opened ourselves, and its own program.
+ripgrep opens paths that it listed earlier. Swapping a folder for a link in between would lead it out of the workspace,
+so its sandbox leaves it only its own program and the folders that we opened ourselves.
 """
 
 import os
@@ -12,38 +12,37 @@ import signal
 import subprocess
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_server.guards.sandbox.landlock import CONFINE, build_launcher_arguments, write_plan_file
-from mcp_server.guards.search.matches import MOST_BYTES, EngineUnavailable, SearchDeadline
+from mcp_server.guards.search.matches import MAX_OUTPUT_BYTES, EngineUnavailable, SearchDeadline
 
-SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
-"""What the loader needs if ripgrep is not statically linked. None of it is secret."""
+LOADER_PATHS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+"""The loader reads these if ripgrep is not statically linked. None of it is secret."""
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
-ANSWERS = (0, 1, 2)
-"""Exit codes: found something, found nothing, complained. Any other, or a complaint with 1, means that it did not
-run."""
+EXIT_CODES = (0, 1, 2)
+"""Matches, no matches, errors. Any other code, or errors together with 1, means that ripgrep itself did not run."""
 THREADS = 2
-MEMORY = 4 << 30
+MAX_MEMORY_BYTES = 4 << 30
 OUTSIDE = "/proc/self/status"
-"""Readable for everyone outside the sandbox and for nobody inside."""
-CHUNK = 1 << 16
-MOST_COMPLAINT = 1 << 14
+"""Readable outside the sandbox and not inside, so the launcher can check that the sandbox holds."""
+CHUNK_BYTES = 1 << 16
+MAX_ERROR_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class RipgrepOutput:
     output: bytes
-    complaint: str
+    errors: str
     status: int
-    cut: bool
+    truncated: bool
     timed_out: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RipgrepAccess:
-    """What a run may read: paths below an open folder, and open files lent to it."""
+    """What one run may read: paths below an open folder, and files that we opened for it."""
 
     start: int
     paths: tuple[str, ...]
@@ -52,43 +51,43 @@ class RipgrepAccess:
 
 
 def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) -> Path | None:
-    """Find the program: the configured one, one on the search path, or the wheel's. Relative search-path entries are
-    ignored, because they would mean whatever lies in the workspace."""
-    folders = os.pathsep.join(one for one in search_path.split(os.pathsep) if one.startswith("/"))
-    found = str(configured) if configured else shutil.which("rg", path=folders or os.defpath)
-    if found is None:
+    """Find the program: the configured one, the first on the search path, or the wheel's. Relative search-path entries
+    do not count, because they would run what is in the workspace."""
+    folders = os.pathsep.join(folder for folder in search_path.split(os.pathsep) if folder.startswith("/"))
+    program = str(configured) if configured else shutil.which("rg", path=folders or os.defpath)
+    if program is None:
         wheel = Path(sysconfig.get_path("scripts")) / "rg"
-        found = str(wheel) if os.access(wheel, os.X_OK) else None
-    return Path(found).resolve() if found and os.access(found, os.X_OK) else None
+        program = str(wheel) if os.access(wheel, os.X_OK) else None
+    return Path(program).resolve() if program and os.access(program, os.X_OK) else None
 
 
-def build_ripgrep_plan(reach: RipgrepAccess, seconds: int) -> dict[str, object]:
+def build_ripgrep_plan(access: RipgrepAccess, seconds: int) -> dict[str, object]:
     return {
-        "start": reach.start,
-        "below": [path.removeprefix("./") or "." for path in reach.paths],
-        "lent": list(reach.lent),
-        "open": {"run": list(SYSTEM)},
+        "start": access.start,
+        "below": [path.removeprefix("./") or "." for path in access.paths],
+        "lent": list(access.lent),
+        "open": {"run": list(LOADER_PATHS)},
         "outside": OUTSIDE,
         "bounds": {
             resource.RLIMIT_CORE: 0,
             resource.RLIMIT_FSIZE: 0,
             resource.RLIMIT_CPU: seconds,
-            resource.RLIMIT_AS: MEMORY,
+            resource.RLIMIT_AS: MAX_MEMORY_BYTES,
         },
     }
 
 
 def run_ripgrep(
-    program: Path, arguments: Sequence[str], reach: RipgrepAccess, deadline: SearchDeadline
+    program: Path, arguments: Sequence[str], access: RipgrepAccess, deadline: SearchDeadline
 ) -> RipgrepOutput:
-    plan = write_plan_file(build_ripgrep_plan(reach, max(int(deadline.seconds_left), 0) * THREADS + 2))
+    plan = write_plan_file(build_ripgrep_plan(access, max(int(deadline.seconds_left), 0) * THREADS + 2))
     try:
         process = subprocess.Popen(  # noqa: S603  # no shell; every word is ours or follows `-e` or `--`
             [*build_launcher_arguments(CONFINE, plan), str(program), *arguments],
-            stdin=subprocess.DEVNULL if reach.stdin is None else reach.stdin,
+            stdin=subprocess.DEVNULL if access.stdin is None else access.stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(plan, reach.start, *reach.lent),
+            pass_fds=(plan, access.start, *access.lent),
             env=ENVIRONMENT,
             cwd="/",
             start_new_session=True,
@@ -97,37 +96,37 @@ def run_ripgrep(
         os.close(plan)
     with process:
         try:
-            said = _read_output(process, deadline)
+            output = _read_output(process, deadline)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    stopped = said.cut or said.timed_out
-    if not stopped and (process.returncode not in ANSWERS or (process.returncode == 1 and said.complaint)):
-        raise EngineUnavailable(said.complaint or f"ended with {process.returncode}")
-    return RipgrepOutput(said.output, said.complaint, process.returncode, said.cut, said.timed_out)
+    stopped = output.truncated or output.timed_out
+    if not stopped and (process.returncode not in EXIT_CODES or (process.returncode == 1 and output.errors)):
+        raise EngineUnavailable(output.errors or f"ended with {process.returncode}")
+    return replace(output, status=process.returncode)
 
 
 def _read_output(process: "subprocess.Popen[bytes]", deadline: SearchDeadline) -> RipgrepOutput:
-    """Read until it ends, prints too much or takes too long."""
-    output, complaint = bytearray(), bytearray()
+    """Read until ripgrep ends, prints too much or takes too long."""
+    output, errors = bytearray(), bytearray()
+    truncated = timed_out = False
     with selectors.DefaultSelector() as selector:
-        for stream, into in ((process.stdout, output), (process.stderr, complaint)):
+        for stream, buffer in ((process.stdout, output), (process.stderr, errors)):
             if stream is not None:
-                selector.register(stream, selectors.EVENT_READ, into)
-        while selector.get_map():
+                selector.register(stream, selectors.EVENT_READ, buffer)
+        while selector.get_map() and not (truncated or timed_out):
             ready = selector.select(max(deadline.seconds_left, 0))
-            if not ready and deadline.is_over:
-                return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, True)
+            timed_out = not ready and deadline.is_over
             for key, _ in ready:
-                chunk = os.read(key.fd, CHUNK)
+                chunk = os.read(key.fd, CHUNK_BYTES)
                 if not chunk:
                     selector.unregister(key.fileobj)
-                elif key.data is output or len(complaint) < MOST_COMPLAINT:
+                elif key.data is output or len(errors) < MAX_ERROR_BYTES:
                     key.data.extend(chunk)
-            if len(output) > MOST_BYTES:
-                return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, True, False)
-    try:
-        process.wait(max(deadline.seconds_left, 0.1))
-    except subprocess.TimeoutExpired:
-        return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, True)
-    return RipgrepOutput(bytes(output), complaint.decode(errors="replace"), 0, False, False)
+            truncated = len(output) > MAX_OUTPUT_BYTES
+    if not (truncated or timed_out):
+        try:
+            process.wait(max(deadline.seconds_left, 0.1))
+        except subprocess.TimeoutExpired:
+            timed_out = True
+    return RipgrepOutput(bytes(output), errors.decode(errors="replace"), 0, truncated, timed_out)

@@ -1,4 +1,4 @@
-"""Where in the workspace does this occur? The answer does not depend on the engine."""
+"""Where in the workspace does this occur? Both engines give the same answer."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.search.fallback import FallbackSearch
 from mcp_server.guards.search.file_types import find_type_globs, may_hold_secrets
-from mcp_server.guards.search.globs import BadGlob, Globs
+from mcp_server.guards.search.globs import BadGlob, Globs, build_glob_refusal
 from mcp_server.guards.search.matches import (
     EngineUnavailable,
     SearchDeadline,
@@ -20,6 +20,7 @@ from mcp_server.guards.search.matches import (
     select_page,
 )
 from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
+from mcp_server.guards.search.walk import hold_folder_open
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_surrogates
@@ -34,176 +35,160 @@ class SearchRoot:
 
 
 class FileSearch:
-    """`ripgrep` is the program, if there is one. Without it, or where it cannot be sandboxed, Python does the
-    search."""
+    """Searches with ripgrep; without the program, or where it cannot be sandboxed, with Python."""
 
     def __init__(self, jail: Jail, private: tuple[Path, ...] = (), ripgrep: Path | None = None) -> None:
         self._jail = jail
-        self._plain = FallbackSearch(jail)
-        places = tuple(place for one in private if (place := _find_path_inside(one, jail.root)) is not None)
-        self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, places)
+        self._fallback = FallbackSearch(jail)
+        private_paths = tuple(inside for path in private if (inside := _find_path_inside(path, jail.root)) is not None)
+        self._ripgrep = None if ripgrep is None else Ripgrep(ripgrep, jail, private_paths)
 
     def grep(self, search: Search) -> SearchResult:
         _refuse_nul("pattern", search.pattern)
-        start = self._find_search_root(search.path)
+        root = self._find_search_root(search.path)
         deadline = SearchDeadline(search.timeout)
-        chosen = self._build_filter(search, start, search.globs)
-        harvest = self._search_with_engines(search, start, chosen, deadline)
-        readable = self._find_readable_paths(_drop_hidden_paths(harvest.counts, search))
-        if len(readable) < len(harvest.counts):
-            harvest.counts = {path: count for path, count in harvest.counts.items() if path in readable}
-            harvest.lines = [line for line in harvest.lines if line.path in readable]
-        return build_search_result(harvest, search)
+        file_filter = self._build_filter(search, root, search.globs)
+        matches = self._search_with_engines(search, root, file_filter, deadline)
+        readable = self._find_readable_paths(_drop_hidden_paths(matches.counts, search))
+        if len(readable) < len(matches.counts):
+            matches.counts = {path: count for path, count in matches.counts.items() if path in readable}
+            matches.lines = [line for line in matches.lines if line.path in readable]
+        return build_search_result(matches, search)
 
     def _search_with_engines(
-        self, search: Search, start: SearchRoot, chosen: FileFilter, deadline: SearchDeadline
+        self, search: Search, root: SearchRoot, file_filter: FileFilter, deadline: SearchDeadline
     ) -> SearchMatches:
-        engines = (self._ripgrep, self._plain) if self._ripgrep else (self._plain,)
-        if start.is_file:
-            with self._jail.open_place(start.path, follow=False, reading=True) as place:
+        engines = (self._ripgrep, self._fallback) if self._ripgrep else (self._fallback,)
+        if root.is_file:
+            with self._jail.open_place(root.path, follow=False, reading=True) as place:
                 for engine in engines:
                     with suppress(EngineUnavailable):
                         return engine.grep_file(search, place, deadline)
         if self._ripgrep:
             with suppress(EngineUnavailable):
-                return self._ripgrep.grep(search, start.path, chosen, deadline)
-        return self._plain.grep(search, start.path, chosen.wants, deadline)
+                return self._ripgrep.grep(search, root.path, file_filter, deadline)
+        return self._fallback.grep(search, root.path, file_filter.wants, deadline)
 
     def glob(self, search: Search) -> SearchResult:
-        start = self._find_search_root(search.path)
-        if start.is_file:
-            raise Refusal(
-                Problem(Code.INVALID_ARGUMENTS, f"`{search.path}` is a file.", "Give the folder to look in as `path`.")
-            )
+        root = self._find_search_root(search.path)
+        if root.is_file:
+            raise Refusal(Problem(Code.INVALID_ARGUMENTS, f"`{search.path}` is a file.", "Set `path` to a folder."))
         deadline = SearchDeadline(search.timeout)
-        chosen = self._build_filter(replace(search, type=None), start, (search.pattern,), secrets=True)
-        harvest, found = self._find_files(start.path, chosen, deadline)
-        times = _drop_hidden_paths(found, search)
-        newest = sorted(times, key=lambda path: (-times[path], make_path_sort_key(path)))
+        file_filter = self._build_filter(replace(search, type=None), root, (search.pattern,), secrets=True)
+        matches, times = self._find_files(root.path, file_filter, deadline)
+        shown = _drop_hidden_paths(times, search)
+        newest = sorted(shown, key=lambda path: (-shown[path], make_path_sort_key(path)))
         total = len(newest)
         return SearchResult(
             tuple(escape_surrogates(path) for path in select_page(newest, search)),
             total,
-            harvest.complete,
-            harvest.timed_out,
-            harvest.engine,
+            matches.complete,
+            matches.timed_out,
+            matches.engine,
             files=total,
         )
 
     def _find_files(
-        self, start: str, chosen: FileFilter, deadline: SearchDeadline
+        self, folder: str, file_filter: FileFilter, deadline: SearchDeadline
     ) -> tuple[SearchMatches, dict[str, int]]:
         if self._ripgrep:
             with suppress(EngineUnavailable):
-                harvest = self._ripgrep.find_files(start, chosen, deadline)
-                return harvest, {path: found.st_mtime_ns for path, found in self._stat_plain_files(harvest.counts)}
-        return self._plain.find_files(start, chosen.wants, deadline)
+                matches = self._ripgrep.find_files(folder, file_filter, deadline)
+                return matches, {path: stats.st_mtime_ns for path, stats in self._stat_plain_files(matches.counts)}
+        return self._fallback.find_files(folder, file_filter.wants, deadline)
 
     def _find_search_root(self, path: str) -> SearchRoot:
-        asked = self._jail.to_relative(path)
-        with self._jail.open_place(asked, reading=True) as place:
-            found = place.stat()
-            if found is None:
+        relative = self._jail.to_relative(path)
+        with self._jail.open_place(relative, reading=True) as place:
+            stats = place.stat()
+            if stats is None:
                 raise Refusal(
                     Problem(
                         Code.NOT_FOUND,
                         f"There is nothing at `{escape_surrogates(path)}`.",
-                        "Call glob to see what there is.",
+                        "Look with `glob`.",
                     )
                 )
-            is_folder = place.name == "." or stat.S_ISDIR(found.st_mode)
+            is_folder = place.name == "." or stat.S_ISDIR(stats.st_mode)
             return SearchRoot(place.path, not is_folder)
 
     def _build_filter(
-        self, search: Search, start: SearchRoot, patterns: tuple[str, ...], secrets: bool = False
+        self, search: Search, root: SearchRoot, patterns: tuple[str, ...], secrets: bool = False
     ) -> FileFilter:
         for pattern in patterns:
             _refuse_nul("glob", pattern)
-        globs = self._parse_globs(patterns, start)
-        kinds = find_type_globs(search.type) if search.type else ()
-        typed = Globs.from_patterns(kinds)
-        skip = 0 if start.path == "." else len(start.path) + 1
+        globs = self._parse_globs(patterns, root)
+        type_globs = find_type_globs(search.type) if search.type else ()
+        type_filter = Globs.from_patterns(type_globs)
+        prefix_length = 0 if root.path == "." else len(root.path) + 1
 
         def wants(path: str) -> bool:
-            inner = path[skip:]
-            return globs.match(inner) and typed.match(inner) and (secrets or not may_hold_secrets(inner))
+            inner = path[prefix_length:]
+            return globs.match(inner) and type_filter.match(inner) and (secrets or not may_hold_secrets(inner))
 
-        names = kinds or tuple(one.rsplit("/", 1)[-1] for one in globs.wanted)
+        names = type_globs or tuple(glob.rsplit("/", 1)[-1] for glob in globs.included)
         return FileFilter(wants, () if "**" in names else names)
 
-    def _parse_globs(self, patterns: tuple[str, ...], start: SearchRoot) -> Globs:
-        wanted = [one.strip() for pattern in patterns for one in pattern.split(";") if one.strip()]
+    def _parse_globs(self, patterns: tuple[str, ...], root: SearchRoot) -> Globs:
+        parts = [part.strip() for pattern in patterns for part in pattern.split(";") if part.strip()]
         try:
-            if patterns and not wanted:
+            if patterns and not parts:
                 raise BadGlob("it is empty")
-            return Globs.from_patterns(self._to_relative_pattern(one, start) for one in wanted)
+            return Globs.from_patterns(self._to_relative_pattern(part, root) for part in parts)
         except BadGlob as error:
-            given = ";".join(patterns)
-            raise Refusal(
-                Problem(
-                    Code.INVALID_ARGUMENTS,
-                    f"`{given}` is not a pattern for paths: {error}.",
-                    "Patterns look like `*.py`, `src/**/*.ts` or `*.{js,ts}`; several stand side by side with `;`.",
-                )
-            ) from None
+            raise build_glob_refusal(";".join(patterns), error) from None
 
-    def _to_relative_pattern(self, pattern: str, start: SearchRoot) -> str:
+    def _to_relative_pattern(self, pattern: str, root: SearchRoot) -> str:
         """Make an absolute pattern relative to the search root; refuse one that leads elsewhere."""
-        sign, bare = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+        negation, bare = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
         if bare.startswith("/"):
-            home = str(self._jail.root / start.path).rstrip("/") + "/"
-            if not bare.startswith(home):
-                raise BadGlob(f"it does not begin with `{home}`; patterns are relative to `path`")
-            bare = bare.removeprefix(home)
+            prefix = str(self._jail.root / root.path).rstrip("/") + "/"
+            if not bare.startswith(prefix):
+                raise BadGlob(f"it does not begin with `{prefix}`; patterns are relative to `path`")
+            bare = bare.removeprefix(prefix)
         if ".." in bare.split("/"):
-            raise BadGlob("`..` leads out of the folder that is searched; set `path` instead")
-        return sign + bare
+            raise BadGlob("`..` leads out of the searched folder; set `path` instead")
+        return negation + bare
 
     def _find_readable_paths(self, paths: dict[str, int]) -> set[str]:
-        """Keep the files that the jail would open too: plain ones with one name. The others are not mentioned."""
-        found: set[str] = set()
+        """Return the files that the jail would also open: plain ones with one name. The rest stay unmentioned."""
+        readable: set[str] = set()
         for path, stats in self._stat_plain_files(paths):
             if stats.st_nlink > 1:
                 try:
                     os.close(self._jail.open(path, os.O_RDONLY))
                 except Refusal:
                     continue
-            found.add(path)
-        return found
+            readable.add(path)
+        return readable
 
     def _stat_plain_files(self, paths: dict[str, int]) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the current state of the plain files among these, each looked up in its own open folder."""
+        """Yield the plain files among these with their current state, each looked up in its own open folder."""
         folders: dict[str, list[str]] = {}
         for path in paths:
             folder, _, name = path.rpartition("/")
             folders.setdefault(folder or ".", []).append(name)
         for folder, names in folders.items():
-            try:
-                opened = self._jail.open_folder(folder)
-            except Refusal:
-                continue
-            try:
+            with suppress(Refusal), hold_folder_open(self._jail, folder) as descriptor:
                 for name in names:
                     with suppress(OSError):
-                        found = os.stat(name, dir_fd=opened, follow_symlinks=False)
-                        if stat.S_ISREG(found.st_mode):
-                            yield (name if folder == "." else f"{folder}/{name}"), found
-            finally:
-                os.close(opened)
+                        stats = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if stat.S_ISREG(stats.st_mode):
+                            yield (name if folder == "." else f"{folder}/{name}"), stats
 
 
 def _drop_hidden_paths(paths: dict[str, int], search: Search) -> dict[str, int]:
     hides = search.hides
-    return paths if hides is None else {path: one for path, one in paths.items() if not hides(path)}
+    return paths if hides is None else {path: value for path, value in paths.items() if not hides(path)}
 
 
-def _find_path_inside(place: Path, root: Path) -> str | None:
-    real = place.resolve()
+def _find_path_inside(path: Path, root: Path) -> str | None:
+    real = path.resolve()
     return str(real.relative_to(root)) if real.is_relative_to(root) and real != root else None
 
 
-def _refuse_nul(what: str, pattern: str) -> None:
-    """Text has none, and no program can be given one as an argument."""
+def _refuse_nul(argument: str, pattern: str) -> None:
+    """No program takes a NUL in an argument."""
     if "\0" in pattern:
-        says = f"the {what} holds a NUL character, and no text does."
-        raise Refusal(Problem(Code.INVALID_ARGUMENTS, says, "Leave it out."))
+        message = f"`{argument}` contains a NUL character, which no text file does."
+        raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, "Leave it out."))

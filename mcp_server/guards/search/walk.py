@@ -1,8 +1,8 @@
-"""Which workspace files are searched? Not what git ignores, `.git`, menugate's own state or links."""
+"""Which workspace files are searched? All but links, `.git`, menugate's own state and what git ignores."""
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,14 +11,13 @@ from mcp_server.guards.search.globs import BadGlob, compile_glob
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.results import Refusal
 
-# Does a .gitignore exclude this entry? Rules of its own folder come first, then those of the folders above, as in git.
-#
-# Our own parser, because the usual one turns each rule into an expression that a hostile .gitignore can keep busy for
-# hours. Entries are checked on the way down, so a rule never has to consider what lies below a folder it excluded.
+# Does a .gitignore exclude this entry? As in git, the rules of its own folder come first, then those of the folders
+# above. The parser is our own, because a hostile .gitignore can keep the usual one (pathspec) busy for hours. We check
+# entries on the way down, so a rule never has to consider what is below a folder that it excluded.
 
-FILE = ".gitignore"
-MOST_BYTES = 1 << 20
-MOST_RULES = 10_000
+GITIGNORE = ".gitignore"
+MAX_GITIGNORE_BYTES = 1 << 20
+MAX_RULES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class IgnoreRules:
     above: "IgnoreRules | None" = None
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
-        """The path is below these rules' folder; both are relative to the workspace."""
+        """`path` is relative to the workspace, and below the folder of these rules."""
         level: IgnoreRules | None = self
         while level is not None:
             inner = path if level.folder == "." else path[len(level.folder) + 1 :]
@@ -52,9 +51,9 @@ NOTHING = IgnoreRules(".", ())
 
 
 def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
-    """Parse a .gitignore into rules, last first, because the last match decides."""
+    """Parse a .gitignore into rules, last first, because the last match wins."""
     rules = [
-        rule for line in text.split("\n")[:MOST_RULES] if (rule := _parse_rule(line.removesuffix("\r"))) is not None
+        rule for line in text.split("\n")[:MAX_RULES] if (rule := _parse_rule(line.removesuffix("\r"))) is not None
     ]
     return tuple(reversed(rules))
 
@@ -62,11 +61,11 @@ def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
 def _parse_rule(line: str) -> IgnoreRule | None:
     if line.startswith("#"):
         return None
-    bare = line.rstrip(" ")
-    if len(bare) < len(line) and bare.endswith("\\") and (len(bare) - len(bare.rstrip("\\"))) % 2:
-        bare += " "
-    keeps = bare.startswith("!")
-    pattern = bare[keeps:]
+    trimmed = line.rstrip(" ")
+    if len(trimmed) < len(line) and trimmed.endswith("\\") and (len(trimmed) - len(trimmed.rstrip("\\"))) % 2:
+        trimmed += " "
+    keeps = trimmed.startswith("!")
+    pattern = trimmed[keeps:]
     folders_only = pattern.endswith("/")
     pattern = pattern.removesuffix("/")
     if not pattern:
@@ -79,13 +78,13 @@ def _parse_rule(line: str) -> IgnoreRule | None:
     return IgnoreRule(glob, keeps, folders_only)
 
 
-GIT = ".git"
-ASK_THE_CLOCK = 512
+GIT_FOLDER = ".git"
+ENTRIES_BETWEEN_CLOCK_CHECKS = 512
 
 
 @dataclass(frozen=True, slots=True)
 class WalkEntry:
-    """An entry of a folder that stays open while the entry is used."""
+    """An entry of a folder. The folder stays open until the walk goes on."""
 
     place: JailPath
     is_folder: bool
@@ -96,28 +95,37 @@ class WalkEntry:
         return self.stats.st_mtime_ns
 
 
-class Walk:
-    """Walks down from one folder; opens each folder on its own beneath the workspace, with names in order."""
+@contextmanager
+def hold_folder_open(jail: Jail, path: str) -> Generator[int]:
+    descriptor = jail.open_folder(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
-    def __init__(self, jail: Jail, start: str, deadline: SearchDeadline, most: int | None = None) -> None:
-        """`most`: how many entries of one folder are read, in whatever order the disk lists them."""
-        self._jail, self._start, self._deadline, self._most = jail, start, deadline, most
+
+class Walk:
+    """Walks down from one folder in order of names, opening each folder anew from the workspace, without links."""
+
+    def __init__(self, jail: Jail, start: str, deadline: SearchDeadline, max_entries: int | None = None) -> None:
+        """`max_entries`: how many entries of one folder to read, in whatever order the disk lists them."""
+        self._jail, self._start, self._deadline, self._max_entries = jail, start, deadline, max_entries
         self.complete = True
         self.timed_out = False
 
     def walk_files(self) -> Iterator[WalkEntry]:
-        todo: list[tuple[str, IgnoreRules]] = [(self._start, load_rules_above(self._jail, self._start))]
-        while todo:
-            path, rules = todo.pop()
+        pending: list[tuple[str, IgnoreRules]] = [(self._start, load_rules_above(self._jail, self._start))]
+        while pending:
+            path, rules = pending.pop()
             folders: list[tuple[str, IgnoreRules]] = []
-            for found, inner in self.walk_folder(path, rules):
+            for entry, inner in self.walk_folder(path, rules):
                 if self.timed_out:
                     return
-                if found.is_folder:
-                    folders.append((found.place.path, inner))
+                if entry.is_folder:
+                    folders.append((entry.place.path, inner))
                 else:
-                    yield found
-            todo += reversed(folders)
+                    yield entry
+            pending += reversed(folders)
 
     def walk_folder(self, path: str, rules: IgnoreRules) -> Iterator[tuple[WalkEntry, IgnoreRules]]:
         """Yield a folder's plain files and folders that no rule excludes, with the rules that apply below them."""
@@ -128,24 +136,26 @@ class Walk:
         try:
             rules = add_folder_rules(self._jail, folder, path, rules)
             with os.scandir(folder) as listing:
-                entries = sorted(islice(listing, self._most), key=lambda entry: entry.name)
+                entries = sorted(islice(listing, self._max_entries), key=lambda entry: entry.name)
                 self.complete &= next(listing, None) is None
-            for at, entry in enumerate(entries):
-                if at % ASK_THE_CLOCK == 0 and self._deadline.is_over:
+            for index, entry in enumerate(entries):
+                if index % ENTRIES_BETWEEN_CLOCK_CHECKS == 0 and self._deadline.is_over:
                     self.complete, self.timed_out = False, True
                     return
-                if found := self._build_entry(folder, path, entry, rules):
-                    yield found, rules
+                if walk_entry := self._build_entry(folder, path, entry, rules):
+                    yield walk_entry, rules
         except OSError:
             self.complete = False
         finally:
             os.close(folder)
 
-    def _build_entry(self, folder: int, above_it: str, entry: os.DirEntry[str], rules: IgnoreRules) -> WalkEntry | None:
+    def _build_entry(
+        self, folder: int, folder_path: str, entry: os.DirEntry[str], rules: IgnoreRules
+    ) -> WalkEntry | None:
         is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name == GIT or not (is_folder or entry.is_file(follow_symlinks=False)):
+        if entry.name == GIT_FOLDER or not (is_folder or entry.is_file(follow_symlinks=False)):
             return None
-        path = entry.name if above_it == "." else f"{above_it}/{entry.name}"
+        path = entry.name if folder_path == "." else f"{folder_path}/{entry.name}"
         if rules.is_ignored(path, is_folder) or self._jail.is_private(folder, entry.name):
             return None
         try:
@@ -156,18 +166,14 @@ class Walk:
 
 
 def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
-    """Load the rules that the folders above impose on the start. A caller who names an ignored folder wants it
-    searched, so if they exclude the start itself, none of them apply."""
+    """Load the rules of the folders above the start. If they exclude the start itself, none of them apply: a caller
+    who names an ignored folder wants it searched."""
     rules = NOTHING
     names = [] if start == "." else start.split("/")
     for depth in range(len(names)):
         path = "/".join(names[:depth]) or "."
-        with suppress(Refusal):
-            folder = jail.open_folder(path)
-            try:
-                rules = add_folder_rules(jail, folder, path, rules)
-            finally:
-                os.close(folder)
+        with suppress(Refusal), hold_folder_open(jail, path) as folder:
+            rules = add_folder_rules(jail, folder, path, rules)
     if any(rules.is_ignored("/".join(names[: depth + 1]), True) for depth in range(len(names))):
         return NOTHING
     return rules
@@ -176,9 +182,9 @@ def load_rules_above(jail: Jail, start: str) -> IgnoreRules:
 def add_folder_rules(jail: Jail, folder: int, path: str, rules: IgnoreRules) -> IgnoreRules:
     """Add the rules of this open folder's own .gitignore, if it has one."""
     try:
-        file = jail.open_at(JailPath(folder, FILE, f"{path}/{FILE}", False), os.O_RDONLY)
+        file = jail.open_at(JailPath(folder, GITIGNORE, f"{path}/{GITIGNORE}", False), os.O_RDONLY)
     except (OSError, Refusal):
         return rules
     with os.fdopen(file, "rb") as source:
-        found = parse_ignore_rules(source.read(MOST_BYTES).decode("utf-8", "surrogateescape"))
-    return IgnoreRules(path, found, rules) if found else rules
+        own_rules = parse_ignore_rules(source.read(MAX_GITIGNORE_BYTES).decode("utf-8", "surrogateescape"))
+    return IgnoreRules(path, own_rules, rules) if own_rules else rules

@@ -86,8 +86,8 @@ def test_two_million_signs_in_one_line_take_no_time(ground: Ground) -> None:
 def test_more_files_than_the_index_holds_stay_out_and_are_counted(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh, "MOST_FILES", 60)
-    monkeypatch.setattr(refresh, "MOST_IN_A_FOLDER", 40)
+    monkeypatch.setattr(refresh, "MAX_FILES", 60)
+    monkeypatch.setattr(refresh, "MAX_FOLDER_ENTRIES", 40)
     for number in range(30):
         for folder in "abc":
             ground.put(f"{folder}/{number}.txt", "needle\n")
@@ -95,7 +95,7 @@ def test_more_files_than_the_index_holds_stay_out_and_are_counted(
         ground.put(f"wide/{number}.txt", "needle\n")
     now = ground.refresh()
     # So many at once are read before it is counted anew.
-    assert now.files <= 60 + refresh.AT_ONCE
+    assert now.files <= 60 + refresh.FILES_PER_TRANSACTION
     assert now.left_out["in folders that are too large or cannot be read"] == 1
     assert ground.hits("needle").total == now.files
 

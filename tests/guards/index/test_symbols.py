@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.guards.index.languages import NAMES
+from mcp_server.guards.index.languages import LANGUAGES_BY_EXTENSION
 from mcp_server.guards.index.symbols import find_defined_symbols, mask_non_code
 from mcp_server.model.index import KINDS
 from tests.sizes import sample, scale
@@ -34,9 +34,13 @@ def test_what_a_file_defines(case: dict[str, Any]) -> None:
 
 
 def test_every_language_has_its_case_and_every_kind_is_named() -> None:
-    shown = {NAMES[case["file"].rpartition(".")[2]].name for case in CASES if "." in case["file"] and case["defines"]}
-    assert shown == {tongue.name for tongue in NAMES.values()}
-    assert {kind for tongue in NAMES.values() for kind, _ in tongue.patterns} <= set(KINDS)
+    shown = {
+        LANGUAGES_BY_EXTENSION[case["file"].rpartition(".")[2]].name
+        for case in CASES
+        if "." in case["file"] and case["defines"]
+    }
+    assert shown == {tongue.name for tongue in LANGUAGES_BY_EXTENSION.values()}
+    assert {kind for tongue in LANGUAGES_BY_EXTENSION.values() for kind, _ in tongue.patterns} <= set(KINDS)
 
 
 def parsed(text: str) -> set[tuple[str, int, int, str]]:
@@ -106,7 +110,10 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize("ending", sorted({min(e for e, t in NAMES.items() if t is one) for one in NAMES.values()}))
+@pytest.mark.parametrize(
+    "ending",
+    sorted({min(e for e, t in LANGUAGES_BY_EXTENSION.items() if t is one) for one in LANGUAGES_BY_EXTENSION.values()}),
+)
 def test_a_hostile_file_takes_no_longer_than_its_length(ending: str) -> None:
     for piece in (*PIECES, *(one + other for one, other in zip(PIECES[::3], PIECES[7::3], strict=False))):
         text = (piece * (20_000 // len(piece)))[:20_000]
@@ -116,7 +123,9 @@ def test_a_hostile_file_takes_no_longer_than_its_length(ending: str) -> None:
         assert time.process_time() - started < 1, repr(piece)
 
 
-@pytest.mark.parametrize("tongue", {one.name: one for one in NAMES.values()}.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "tongue", {one.name: one for one in LANGUAGES_BY_EXTENSION.values()}.values(), ids=lambda one: one.name
+)
 def test_hiding_keeps_every_line_where_it_is(tongue: Any) -> None:
     for case in CASES:
         code = mask_non_code(case["text"], tongue.comments, tongue.strings)

@@ -210,4 +210,4 @@ async def test_who_answers_over_tls_is_who_was_asked(tmp_path: Path, name: str, 
         with pytest.raises(Refusal) as refused:
             await fetch(way, asked, lambda: trust)
         assert refused.value.problem.code is code
-        assert "cannot be trusted" in refused.value.problem.message
+        assert "certificate is not trusted" in refused.value.problem.message

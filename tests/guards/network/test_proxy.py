@@ -5,6 +5,7 @@ import gzip
 import logging
 import os
 import re
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -39,7 +40,9 @@ async def names(host: str, port: int) -> list[str]:
 async def proxied(one: Site, bounds: RelayLimits | None = None, also: tuple[str, ...] = ()) -> AsyncGenerator[int]:
     allowed = parse_destinations([*(f"{name}:{one.port}" for name in (*NAMES, "127.0.0.1")), *also])
     proxy = EgressProxy(Egress(allowed, allowed, names), bounds or RelayLimits())
-    port = await proxy.serve_loopback()
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    await proxy.serve(listener)
     try:
         yield port
     finally:
@@ -94,12 +97,12 @@ async def test_a_tunnel_carries_both_ways() -> None:
 @pytest.mark.parametrize(
     ("host", "says"),
     [
-        ("evil.example", "is not among the places"),
-        ("good.example.evil", "is not among the places"),
-        ("169.254.169.254", "is not among the places"),
-        ("2130706433", "is no name of a host"),
+        ("evil.example", "are not allowed here"),
+        ("good.example.evil", "are not allowed here"),
+        ("169.254.169.254", "are not allowed here"),
+        ("2130706433", "is not a host name"),
         ("inside.example", "leads to 10.0.0.1, which is a private network"),
-        ("cloud.example", "leads to where a cloud keeps the keys of a machine"),
+        ("cloud.example", "leads to where a cloud keeps a machine's keys"),
     ],
 )
 async def test_a_refusal_says_why_and_what_would_help(host: str, says: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -137,7 +140,7 @@ def test_a_head_with_two_meanings_is_refused(row: dict[str, Any]) -> None:
 def test_a_head_is_read(row: dict[str, Any]) -> None:
     found = parse_head(row["head"].encode())
     assert (found.host, found.port) == (row["host"], row["port"])
-    assert found.onward.decode() == row.get("onward", "")
+    assert found.request_bytes.decode() == row.get("onward", "")
     assert found.is_tunnel == ("onward" not in row)
 
 
@@ -190,21 +193,6 @@ async def test_there_are_only_so_many_at_once() -> None:
         async with asyncio.timeout(5):
             while not (await exchange(port, get(one))).startswith(b"HTTP/1.1 200 "):
                 pass
-
-
-async def test_over_a_socket_that_only_its_owner_opens(tmp_path: Path) -> None:
-    async with site() as one:
-        allowed = parse_destinations([f"127.0.0.1:{one.port}"])
-        proxy = EgressProxy(Egress(allowed, allowed, names))
-        await proxy.serve_path(tmp_path / "door")
-        assert (tmp_path / "door").stat().st_mode & 0o777 == 0o600
-        reader, writer = await asyncio.open_unix_connection(str(tmp_path / "door"))
-        writer.write(get(one, "127.0.0.1"))
-        assert (await reader.read()).endswith(b"hi")
-        await shut(writer)
-        await proxy.close()
-        with pytest.raises(OSError, match="refused"):
-            await asyncio.open_unix_connection(str(tmp_path / "door"))
 
 
 async def test_a_redirect_is_the_programs_and_is_judged_anew() -> None:

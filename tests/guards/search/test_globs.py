@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.guards.search import globs, walk
-from mcp_server.guards.search.file_types import TYPES, find_type_globs, may_hold_secrets
+from mcp_server.guards.search.file_types import GLOBS_BY_TYPE, find_type_globs, may_hold_secrets
 from mcp_server.guards.search.globs import BadGlob, Globs, compile_glob, expand_braces
 from mcp_server.guards.search.walk import IgnoreRules
 from mcp_server.model.files import is_secret
@@ -154,12 +154,12 @@ def test_rules_of_a_folder_come_before_those_above() -> None:
 
 
 def test_types_have_names_people_use() -> None:
-    assert find_type_globs("py") == find_type_globs("python") == find_type_globs(".py") == TYPES["py"]
+    assert find_type_globs("py") == find_type_globs("python") == find_type_globs(".py") == GLOBS_BY_TYPE["py"]
     with pytest.raises(Refusal) as caught:
         find_type_globs("pyt")
     assert caught.value.problem.code is Code.INVALID_ARGUMENTS
     assert "`py`" in caught.value.problem.way_out
-    assert all(compile_glob(f"**/{one}") for globs_ in TYPES.values() for one in globs_)
+    assert all(compile_glob(f"**/{one}") for globs_ in GLOBS_BY_TYPE.values() for one in globs_)
 
 
 PARTS = st.sampled_from(

@@ -11,7 +11,7 @@ from mcp_server.guards.sandbox import landlock
 from mcp_server.guards.sandbox.landlock import build_launcher_arguments, write_plan_file
 from mcp_server.guards.search import ripgrep_run
 from mcp_server.guards.search.matches import EngineUnavailable, SearchDeadline
-from mcp_server.guards.search.ripgrep_run import SYSTEM, RipgrepAccess, build_ripgrep_plan, run_ripgrep
+from mcp_server.guards.search.ripgrep_run import LOADER_PATHS, RipgrepAccess, build_ripgrep_plan, run_ripgrep
 from tests.clients.served import PATIENCE
 
 # What a prisoner tries; each line ends in OPEN or SHUT.
@@ -52,7 +52,7 @@ def room(tmp_path: Path, ripgrep_works: bool) -> Path:
 def prisoner(room: Path, paths: list[str], tries: list[str]) -> dict[str, str]:
     start, lent = os.open(room, os.O_RDONLY), os.open(room / "lent", os.O_RDONLY)
     plan = build_ripgrep_plan(RipgrepAccess(start, tuple(paths), (lent,)), 10)
-    plan["open"] = {"run": [*SYSTEM, f"{sys.base_prefix}/lib"]}
+    plan["open"] = {"run": [*LOADER_PATHS, f"{sys.base_prefix}/lib"]}
     file = write_plan_file(plan)
     code = [os.path.realpath(sys.executable), "-I", "-S", "-c", TRY, *tries, *paths]
     words = [*build_launcher_arguments(landlock.CONFINE, file), *code]
@@ -117,7 +117,7 @@ def test_walls_that_do_not_stand_are_noticed(room: Path, monkeypatch: pytest.Mon
 def test_output_is_bounded_and_time_too(room: Path) -> None:
     folder = start(room)
     endless = run_ripgrep(Path("/usr/bin/yes"), [], RipgrepAccess(folder, ("./",)), SearchDeadline(20))
-    assert endless.cut and len(endless.output) < 17 << 20
+    assert endless.truncated and len(endless.output) < 17 << 20
     asleep = run_ripgrep(Path("/bin/sleep"), ["60"], RipgrepAccess(folder, ()), SearchDeadline(0.3))
     assert asleep.timed_out
     os.close(folder)

@@ -239,7 +239,7 @@ except urllib.error.HTTPError as refused:
 def test_what_a_sandbox_takes_away_is_said_where_it_hurts(at: Pipe) -> None:
     said = bash(at, ASK)
     assert said.startswith("403 "), said
-    assert "`example.invalid:80` is not among the places of the network that may be reached from here" in said
+    assert "Connections to `example.invalid:80` are not allowed here" in said
 
 
 def test_where_there_is_no_network_at_all_that_is_said_too(folders: tuple[Path, Path]) -> None:

@@ -2,10 +2,10 @@
 
     python -I -S -B landlock_exec.py PLAN PROGRAM ARGUMENTS...
 
-PLAN is the number of an open file, written by `landlock.py`. Everything on the disk that it does not open is denied
-before PROGRAM starts, and so is every process outside. If that cannot be done, this ends with UNABLE.
+PLAN is the number of an open file, written by `landlock.py`. Before PROGRAM starts, everything on the disk that the
+plan does not list is denied, and so are signals to processes outside. If that fails, this ends with UNABLE.
 
-Import nothing of menugate here, and of Python only what is loaded anyway: this starts with every command.
+Import nothing of menugate here, and of Python only what is loaded anyway: this runs before every command.
 """
 
 import ctypes
@@ -25,32 +25,32 @@ else:
 UNABLE = 97
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 PATH_BENEATH = 1
-DIE_WITH_PARENT, SECCOMP, DROP_BOUND, SUBREAPER, NO_NEW_PRIVS = 1, 22, 24, 36, 38
+DIE_WITH_PARENT, SECCOMP, DROP_CAPABILITY, SUBREAPER, NO_NEW_PRIVS = 1, 22, 24, 36, 38
 SECCOMP_FILTER = 2
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 MAKE_DEVICES = 1 << 6 | 1 << 11
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
-NEWEST = (1 << 16) - 1
-ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
-BIND_AND_CONNECT = 3
-SOCKETS, SIGNALS = 1, 2
-LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
-KEPT_RIGHTS = (0, 1, 2, 3)
-"""What root keeps: the right to own, read and write files that are open to it at all. Root does not keep CAP_FSETID,
-which would let a setuid bit survive a write."""
-LAST_RIGHT = 63
-KILL = 9
-RIGHTS = {
+ALL_RIGHTS = (1 << 16) - 1
+FILE_ONLY_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
+TCP_RIGHTS = 3
+ABSTRACT_SOCKETS, SIGNALS = 1, 2
+PATH_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
+KEPT_CAPABILITIES = (0, 1, 2, 3)
+"""Root keeps the right to own, read and write the files it can reach. It does not keep CAP_FSETID, which would let a
+setuid bit survive a write."""
+LAST_CAPABILITY = 63
+SIGKILL = 9
+RIGHTS_BY_USE = {
     "list": READ_DIR,
     "read": READ_FILE | READ_DIR,
     "run": EXECUTE | READ_FILE | READ_DIR,
     "use": READ_FILE | WRITE_FILE | 1 << 15,
-    "write": NEWEST & ~MAKE_DEVICES,
+    "write": ALL_RIGHTS & ~MAKE_DEVICES,
 }
 
 
-LIBRARY = ctypes.CDLL(None, use_errno=True)
-"""Loaded once: every folder adds a rule."""
+LIBC = ctypes.CDLL(None, use_errno=True)
+"""Loaded once, because every folder adds a rule."""
 
 
 class Ruleset(ctypes.Structure):
@@ -67,15 +67,15 @@ class SyscallFilter(ctypes.Structure):
 
 
 def call_kernel(number: int, *arguments: object) -> int:
-    found = LIBRARY.syscall(number, *arguments)
-    if found < 0:
+    result = LIBC.syscall(number, *arguments)
+    if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return found
+    return result
 
 
 def control(option: int, *arguments: object) -> None:
-    words = [*arguments, 0, 0, 0, 0][:4]
-    if LIBRARY.prctl(option, *words) != 0:
+    padded = [*arguments, 0, 0, 0, 0][:4]
+    if LIBC.prctl(option, *padded) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
@@ -84,27 +84,29 @@ def read_landlock_version() -> int:
 
 
 class LandlockRules:
-    """Denies everything it handles, except for the rules added."""
+    """A Landlock ruleset: denies everything it handles, except what `allow` adds."""
 
-    def __init__(self, files: int = NEWEST, net: int = BIND_AND_CONNECT, scoped: int = SOCKETS | SIGNALS) -> None:
-        found = read_landlock_version()
-        self._handled = files & FILE_RIGHTS.get(found, NEWEST)
-        rights = Ruleset(self._handled, net if found >= 4 else 0, scoped if found >= 6 else 0)
-        size = 24 if found >= 6 else 16 if found >= 4 else 8
+    def __init__(
+        self, files: int = ALL_RIGHTS, net: int = TCP_RIGHTS, scoped: int = ABSTRACT_SOCKETS | SIGNALS
+    ) -> None:
+        version = read_landlock_version()
+        self._handled = files & FILE_RIGHTS.get(version, ALL_RIGHTS)
+        rights = Ruleset(self._handled, net if version >= 4 else 0, scoped if version >= 6 else 0)
+        size = 24 if version >= 6 else 16 if version >= 4 else 8
         self._rules = call_kernel(CREATE_RULESET, ctypes.byref(rights), ctypes.c_size_t(size), 0)
 
-    def open_up(self, file: int, rights: int) -> None:
-        found = os.fstat(file).st_mode
-        if stat.S_ISLNK(found):  # swapped since it was listed
+    def allow(self, file: int, rights: int) -> None:
+        mode = os.fstat(file).st_mode
+        if stat.S_ISLNK(mode):  # swapped since it was listed
             return
-        if not stat.S_ISDIR(found):
-            rights &= ON_FILES
+        if not stat.S_ISDIR(mode):
+            rights &= FILE_ONLY_RIGHTS
         rights &= self._handled
         if rights:
             rule = PathBeneath(rights, file)
             call_kernel(ADD_RULE, self._rules, PATH_BENEATH, ctypes.byref(rule), 0)
 
-    def close(self) -> None:
+    def enforce(self) -> None:
         control(NO_NEW_PRIVS, 1)
         call_kernel(RESTRICT_SELF, self._rules, 0)
         os.close(self._rules)
@@ -112,61 +114,61 @@ class LandlockRules:
 
 def open_below(path: str) -> int:
     """Open the path below the current folder without following a link at any step."""
-    folder = os.open(".", LOOK)
+    folder = os.open(".", PATH_FLAGS)
     for name in path.split("/"):
-        inner = os.open(name, LOOK, dir_fd=folder)
+        child = os.open(name, PATH_FLAGS, dir_fd=folder)
         os.close(folder)
-        folder = inner
+        folder = child
     return folder
 
 
-def raise_walls(plan: "dict[str, Any]", program: str) -> None:
-    # In a network namespace of its own there is nobody to protect.
-    walls = LandlockRules(net=0 if "connected" in plan else BIND_AND_CONNECT)
+def restrict_files(plan: "dict[str, Any]", program: str) -> None:
+    # A network namespace of its own holds nobody to protect.
+    rules = LandlockRules(net=0 if "connected" in plan else TCP_RIGHTS)
     for path in plan.get("below", ()):
         try:
             file = open_below(path)
         except OSError:  # gone or swapped since it was listed: not readable later either
             continue
-        walls.open_up(file, RIGHTS["read"])
+        rules.allow(file, RIGHTS_BY_USE["read"])
         os.close(file)
     for file in plan.get("lent", ()):
-        walls.open_up(file, READ_FILE)
-    for way, paths in {**plan["open"], "run": [program, *plan["open"].get("run", ())]}.items():
+        rules.allow(file, READ_FILE)
+    for use, paths in {**plan["open"], "run": [program, *plan["open"].get("run", ())]}.items():
         for path in paths:
             try:
                 file = os.open(path, os.O_CLOEXEC | getattr(os, "O_PATH", 0))
             except (FileNotFoundError, NotADirectoryError, PermissionError):
                 continue
-            walls.open_up(file, RIGHTS[way])
+            rules.allow(file, RIGHTS_BY_USE[use])
             os.close(file)
-    walls.close()
+    rules.enforce()
 
 
-def apply_limits(bounds: dict[int, int]) -> None:
-    for kind, most in bounds.items():
+def apply_limits(limits: dict[int, int]) -> None:
+    for kind, limit in limits.items():
         hard = resource.getrlimit(kind)[1]
-        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (bound, bound))
+        lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
-def give_up_rights() -> None:
-    """Leave root in a child with its own files and nothing beyond."""
-    for right in range(LAST_RIGHT):
-        if right not in KEPT_RIGHTS:
+def drop_capabilities() -> None:
+    """Leave a root child with its own files and nothing beyond."""
+    for capability in range(LAST_CAPABILITY):
+        if capability not in KEPT_CAPABILITIES:
             try:
-                control(DROP_BOUND, right)
-            except OSError:  # there are no more of them
+                control(DROP_CAPABILITY, capability)
+            except OSError:  # this kernel has no more of them
                 return
 
 
-def filter_calls(program: bytes) -> None:
+def install_syscall_filter(program: bytes) -> None:
     control(NO_NEW_PRIVS, 1)
     control(SECCOMP, SECCOMP_FILTER, ctypes.byref(SyscallFilter(len(program) // 8, program)))
 
 
 def is_confined(outside: str) -> bool:
-    """Check that the sandbox works: something outside that was readable is not readable any more."""
+    """Check that the sandbox works: a file outside that was readable is not readable any more."""
     try:
         os.close(os.open(outside, os.O_RDONLY))
     except PermissionError:
@@ -177,13 +179,13 @@ def is_confined(outside: str) -> bool:
 
 
 def open_proxy_lane(plan: "dict[str, Any]") -> None:
-    """Open the way to the proxy. If no network namespace can be made, the child gets no network and must do without."""
+    """Connect the child to the proxy. If no network namespace can be created, it runs without a network."""
     if "lane" not in plan:
         return
     import proxy_lane
 
     try:
-        proxy_lane.lay(*plan["lane"], alone=True)
+        proxy_lane.hand_over_listener(*plan["lane"], isolate=True)
     except OSError as error:
         sys.stderr.write(f"without a network: {error}\n")
         return
@@ -191,15 +193,15 @@ def open_proxy_lane(plan: "dict[str, Any]") -> None:
 
 
 def restore_signals() -> None:
-    """A program normally ends when nobody reads its output, and when interrupted. Python ignores SIGPIPE, background
-    jobs ignore SIGINT, and ignored signals are inherited."""
+    """Stop ignoring signals. Python ignores SIGPIPE and background jobs ignore SIGINT, and a program inherits that: it
+    would go on when nobody reads its output, or when interrupted."""
     for number in range(1, signal.NSIG):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
 
-def become(plan: "dict[str, Any]", words: list[str]) -> None:
-    """Become the command. Returns only by an exception that says why it failed."""
+def become(plan: "dict[str, Any]", command: list[str]) -> None:
+    """Become the command. Returns only by raising an error that says why it failed."""
     if "start" in plan:
         os.fchdir(plan["start"])
     elif "folder" in plan:
@@ -209,23 +211,23 @@ def become(plan: "dict[str, Any]", words: list[str]) -> None:
     open_proxy_lane(plan)
     if plan.get("open") is not None:
         if os.geteuid() == 0:
-            give_up_rights()
-        raise_walls(plan, words[0])
+            drop_capabilities()
+        restrict_files(plan, command[0])
         if not is_confined(plan["outside"]):
-            raise OSError("the walls do not stand")
+            raise OSError("the sandbox does not hold")
     if "filter" in plan:
-        filter_calls(plan["filter"])
+        install_syscall_filter(plan["filter"])
     restore_signals()
     if "env" in plan:
-        os.execve(words[0], words, plan["env"])  # noqa: S606  # the point of this program
-    os.execv(words[0], words)  # noqa: S606
+        os.execve(command[0], command, plan["env"])  # noqa: S606  # the point of this program
+    os.execv(command[0], command)  # noqa: S606
 
 
-def main(number: str, *words: str) -> None:
-    with open(int(number), "rb") as file:  # noqa: PTH123  # a descriptor, not a path
+def main(plan_descriptor: str, *command: str) -> None:
+    with open(int(plan_descriptor), "rb") as file:  # noqa: PTH123  # a descriptor, not a path
         plan: dict[str, Any] = marshal.load(file)  # noqa: S302  # written by our parent
     try:
-        become(plan, list(words))
+        become(plan, list(command))
     except OSError as error:
         sys.stderr.write(f"cannot confine: {error}")
         sys.exit(UNABLE)

@@ -1,11 +1,11 @@
-"""Which processes end with a command? This file is a program: it starts a command and later ends everything it started.
+"""Which processes end with a command? This program starts a command and later ends everything that came of it.
 
     python -I -S subreaper.py SOCKET
 
-It starts before there is a command, and receives one through SOCKET: the files to use, and a plan as `landlock_exec`
-reads it. When the command ends, or the other end of a pipe is closed (on request, or because the server is gone), it
-ends everything the command started, including processes in sessions of their own. Like `landlock_exec`, it imports only
-what Python has loaded anyway.
+It starts in advance and waits on SOCKET for a command: the files to use, and a plan as `landlock_exec` reads it. When
+the command ends, or the other end of the control pipe closes (on request, or because the server is gone), it ends
+everything the command started, including processes in sessions of their own. Like `landlock_exec`, it imports only what
+Python has loaded anyway.
 """
 
 import _socket
@@ -28,22 +28,22 @@ else:
     sys.path.append(os.path.dirname(__file__))  # noqa: PTH120
     import landlock_exec
 
-EVERYBODY, KILL, STOP = -1, 9, 19
-MOST_FILES = 16
-STREAMS = 3
-LEAST, MOST = 0.0005, 0.05
+EVERY_PROCESS, SIGKILL, SIGSTOP = -1, 9, 19
+MAX_FILES = 16
+STREAM_COUNT = 3
+MIN_PAUSE, MAX_PAUSE = 0.0005, 0.05
 
 
-class Keeper:
-    """Stays beside the command until it ends, then ends everything it left behind."""
+class Subreaper:
+    """Waits for the command to end, then ends everything it left behind."""
 
     def __init__(self, plan: "dict[str, Any]") -> None:
         self.plan = plan
         self.status, self.control, self.starter, self.terminal = plan["keep"]
-        self.fenced = False
-        """True if the kernel lets us signal only what we started. Only then may a signal go to every process."""
-        for one in (self.status, self.control):
-            os.set_inheritable(one, False)
+        self.signals_confined = False
+        """True if the kernel lets us signal only what we started. Only then is it safe to signal every process."""
+        for descriptor in (self.status, self.control):
+            os.set_inheritable(descriptor, False)
 
     def prepare(self) -> None:
         if "fence" in self.plan:
@@ -52,11 +52,11 @@ class Keeper:
             landlock_exec.control(landlock_exec.SUBREAPER, 1)
         if self.plan.get("open") is not None:
             os.kill(self.starter, 0)
-            landlock_exec.LandlockRules(files=0, net=0, scoped=landlock_exec.SIGNALS).close()
-            self.fenced = self.is_fenced()
+            landlock_exec.LandlockRules(files=0, net=0, scoped=landlock_exec.SIGNALS).enforce()
+            self.signals_confined = self.are_signals_confined()
 
-    def is_fenced(self) -> bool:
-        """Could we signal our parent before, and not any more although it still lives?"""
+    def are_signals_confined(self) -> bool:
+        """Is our parent, which we could signal before, out of reach although it still lives?"""
         try:
             os.kill(self.starter, 0)
         except PermissionError:
@@ -71,15 +71,15 @@ class Keeper:
                 if self.terminal:
                     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
                 if sys.platform.startswith("linux"):
-                    landlock_exec.control(landlock_exec.DIE_WITH_PARENT, KILL)
+                    landlock_exec.control(landlock_exec.DIE_WITH_PARENT, SIGKILL)
                 landlock_exec.become(self.plan, self.plan["words"])
             except BaseException as error:
                 self.report(f"unable {error}")
             finally:
                 os._exit(landlock_exec.UNABLE)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for one in (0, 1, 2):
-            os.dup2(nowhere, one)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
         return pid
 
     def report(self, text: str) -> None:
@@ -91,13 +91,13 @@ class Keeper:
     def watch(self, child: int) -> None:
         """Wait until the command ends or the control pipe closes."""
         try:
-            ended, pause = os.pidfd_open(child), None
+            pidfd, poll_seconds = os.pidfd_open(child), None
         except (AttributeError, OSError):
-            ended, pause = self.control, MOST
+            pidfd, poll_seconds = self.control, MAX_PAUSE
         while True:
-            ready = select.select([self.control, ended], [], [], pause)[0]
-            found, status = os.waitpid(child, os.WNOHANG)
-            if found:
+            ready = select.select([self.control, pidfd], [], [], poll_seconds)[0]
+            ended_pid, status = os.waitpid(child, os.WNOHANG)
+            if ended_pid:
                 code = os.waitstatus_to_exitcode(status)
                 self.report(f"exit {code if code >= 0 else 128 - code}")
                 return
@@ -105,26 +105,26 @@ class Keeper:
                 return
 
     def end_all(self, child: int) -> None:
-        """Repeat until no child is left. With a signal to every process, no fork is quick enough to escape."""
-        pause = LEAST
+        """Kill until no child is left. Forking fast does not escape a signal to every process."""
+        pause = MIN_PAUSE
         while True:
-            if self.fenced:
-                send_signal(os.kill, EVERYBODY, KILL)
+            if self.signals_confined:
+                send_signal(os.kill, EVERY_PROCESS, SIGKILL)
             else:
                 kill_below(os.getpid())
-                send_signal(os.killpg, child, KILL)
+                send_signal(os.killpg, child, SIGKILL)
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
             except ChildProcessError:
                 return
             time.sleep(pause)
-            pause = min(pause * 2, MOST)
+            pause = min(pause * 2, MAX_PAUSE)
 
 
-def send_signal(way: "Callable[[int, int], None]", whom: int, what: int) -> None:
+def send_signal(send: "Callable[[int, int], None]", target: int, number: int) -> None:
     try:
-        way(whom, what)
+        send(target, number)
     except OSError:  # already gone
         return
 
@@ -132,65 +132,65 @@ def send_signal(way: "Callable[[int, int], None]", whom: int, what: int) -> None
 def kill_below(pid: int) -> None:
     """Stop each process first, so that it cannot fork before it is killed."""
     try:
-        with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123  # pathlib takes long to load
-            found = [int(one) for one in listed.read().split()]
+        with open(f"/proc/{pid}/task/{pid}/children") as listing:  # noqa: PTH123  # pathlib takes long to load
+            children = [int(child) for child in listing.read().split()]
     except OSError:
         return
-    for one in found:
-        send_signal(os.kill, one, STOP)
-        kill_below(one)
-        send_signal(os.kill, one, KILL)
+    for child in children:
+        send_signal(os.kill, child, SIGSTOP)
+        kill_below(child)
+        send_signal(os.kill, child, SIGKILL)
 
 
-def join_control_group(door: str) -> None:
-    """Join the control group that counts what we start."""
+def join_control_group(procs_file: str) -> None:
+    """Join the control group, which counts what we start."""
     try:
-        with open(door, "w") as file:  # noqa: PTH123  # pathlib takes long to load
+        with open(procs_file, "w") as file:  # noqa: PTH123  # pathlib takes long to load
             file.write("0")
     except OSError:  # the server counts as well
         return
 
 
-def receive_plan(hand: int) -> "dict[str, Any] | None":
-    """Wait for the plan; None if it will never come. The first files received are our own streams, then the plan; the
-    rest are lent, and the plan names them by their numbers in the process they came from."""
-    asking = _socket.socket(fileno=hand)
-    _, found, _, _ = asking.recvmsg(1, _socket.CMSG_SPACE(MOST_FILES * 4))
-    asking.close()
-    if not found:
+def receive_plan(descriptor: int) -> "dict[str, Any] | None":
+    """Wait for the plan; None if it never comes. The files arrive in this order: our three streams, the plan, and files
+    lent to the command, which the plan names by their numbers in the sending process."""
+    channel = _socket.socket(fileno=descriptor)
+    _, messages, _, _ = channel.recvmsg(1, _socket.CMSG_SPACE(MAX_FILES * 4))
+    channel.close()
+    if not messages:
         return None
-    data = found[0][2]
-    files = [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
-    for stream, file in enumerate(files[:STREAMS]):
+    data = messages[0][2]
+    files = [int.from_bytes(data[offset : offset + 4], sys.byteorder) for offset in range(0, len(data), 4)]
+    for stream, file in enumerate(files[:STREAM_COUNT]):
         os.dup2(file, stream)
         os.close(file)
-    for file in files[STREAMS:]:
+    for file in files[STREAM_COUNT:]:
         os.set_inheritable(file, False)
-    with open(files[STREAMS], "rb") as file:  # noqa: PTH123
+    with open(files[STREAM_COUNT], "rb") as file:  # noqa: PTH123
         plan = marshal.load(file)  # noqa: S302  # written by our parent
-    ours = dict(zip(plan["files"], files[STREAMS + 1 :], strict=True))
+    numbers = dict(zip(plan["files"], files[STREAM_COUNT + 1 :], strict=True))
     status, control, *rest = plan["keep"]
-    plan["keep"] = (ours[status], ours[control], *rest)
+    plan["keep"] = (numbers[status], numbers[control], *rest)
     if "lane" in plan:
-        plan["lane"] = (ours[plan["lane"][0]], *plan["lane"][1:])
+        plan["lane"] = (numbers[plan["lane"][0]], *plan["lane"][1:])
     return plan
 
 
-def main(hand: str) -> None:
-    plan = receive_plan(int(hand))
+def main(descriptor: str) -> None:
+    plan = receive_plan(int(descriptor))
     if plan is None:
         return
-    keeper = Keeper(plan)
+    subreaper = Subreaper(plan)
     try:
-        keeper.prepare()
-        child = keeper.start()
+        subreaper.prepare()
+        child = subreaper.start()
     except OSError as error:
-        keeper.report(f"unable {error}")
+        subreaper.report(f"unable {error}")
         return
-    keeper.watch(child)
-    keeper.end_all(child)
+    subreaper.watch(child)
+    subreaper.end_all(child)
 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    os._exit(0)  # skip the interpreter's clean-up: the server is waiting
+    os._exit(0)  # skip the interpreter's clean-up, because the server is waiting
