@@ -16,7 +16,8 @@ from anyio import to_thread
 
 from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.posture import CurrentPostures
+from mcp_server.calls.policy import CurrentPolicy
+from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.stops import RunningCalls
@@ -27,6 +28,7 @@ from mcp_server.model.processes import SandboxPolicy
 from mcp_server.model.results import Code, Ending, Problem, Refusal
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
+from mcp_server.state.engine.rows import Clock, Judged
 from mcp_server.state.peek import peek_posture_choice
 from mcp_server.state.servers import STOP_SIGNAL, mark_obeyed
 from mcp_server.state.store import Store
@@ -36,10 +38,78 @@ from mcp_server.wire.server import MenuServer
 if TYPE_CHECKING:
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.request import CallRequest
-    from mcp_server.gate import Gate
+    from mcp_server.guards.jail import Jail
+    from mcp_server.guards.processes.choose import SandboxChooser
+    from mcp_server.guards.processes.commands import CommandHost
+    from mcp_server.guards.redaction import Redactor
 
 AFTER_FIRST_LIST = 0.3
 """Seconds. Hosts list tools at once; their first call waits for the state in any case."""
+
+
+@dataclass
+class SandboxWatch:
+    """Is there a sandbox? Until one was tried, it is assumed to work."""
+
+    policy: SandboxPolicy
+    chooser: "SandboxChooser | None" = None
+
+    def get_state(self) -> SandboxState:
+        if self.chooser is not None:
+            return self.chooser.get_sandbox_state()
+        return SandboxState.MISSING if self.policy is SandboxPolicy.OFF else SandboxState.THERE
+
+
+@dataclass(frozen=True)
+class LazyRedactor:
+    """Takes secrets out of texts; what it needs for that is loaded for the first text."""
+
+    secrets: tuple[str, ...] = field(repr=False)
+
+    @cached_property
+    def _redactor(self) -> "Redactor":
+        from mcp_server.guards.redaction import Redactor
+
+        return Redactor(self.secrets)
+
+    def load(self) -> "Redactor":
+        return self._redactor
+
+    def redact(self, text: str) -> str:
+        return self._redactor.redact(text)
+
+
+@dataclass(frozen=True)
+class Core:
+    """What stands before the first call."""
+
+    store: Store
+    clock: Clock
+    new_id: Callable[[], str]
+    holds: Holds
+    posture_changes: PostureChanges
+    current_policy: CurrentPolicy
+    sessions: Sessions
+    session_objects: ObjectRegistry
+    running_calls: RunningCalls
+    sandbox: SandboxWatch
+    redactor: LazyRedactor
+    conversation: str
+    """What the rows of this process have in common."""
+    note_decision: Callable[[Judged], None] | None = None
+    """Tells telemetry, if it is on."""
+
+    @property
+    def postures(self) -> CurrentPostures:
+        return self.posture_changes.postures
+
+
+@dataclass(frozen=True)
+class Guards:
+    """What stands between a call and the machine."""
+
+    jail: "Jail"
+    commands: "CommandHost"
 
 
 @dataclass
@@ -47,31 +117,38 @@ class LazyPipeline:
     """Runs calls; builds the pipeline for the first one. Hosts start many servers, list their tools, and never call
     most of them."""
 
-    build: Callable[[], "Gate"]
-    sandbox: SandboxPolicy
+    build_guards: Callable[[], Guards]
+    build_pipeline: "Callable[[Guards], Pipeline]"
+    sandbox: SandboxWatch
     missing: Callable[[], None] = lambda: None
     """Called if it turns out that there is no sandbox."""
     run: "Callable[[CallRequest], Awaitable[Ending]]" = field(init=False)
-    """Runs a call; the first one builds the gate."""
+    """Runs a call; the first one builds the pipeline."""
 
     def __post_init__(self) -> None:
         self.run = self._run_first
 
     @cached_property
-    def gate(self) -> "Gate":
-        built = self.build()
+    def guards(self) -> Guards:
+        guards = self.build_guards()
+        self.sandbox.chooser = guards.commands.ladder
         # Looked up when needed: over HTTP the pipeline is built before `missing` is set.
-        built.shop.ladder.missing = lambda: self.missing()
+        guards.commands.ladder.missing = lambda: self.missing()
+        return guards
+
+    @cached_property
+    def pipeline(self) -> "Pipeline":
+        pipeline = self.build_pipeline(self.guards)
         freeze_garbage_collector()
-        return built
+        return pipeline
 
     def open(self) -> None:
         """Build the pipeline now: a server over HTTP has the time at its start, and its clients do not later."""
-        _ = self.gate
+        _ = self.pipeline
 
     async def _run_first(self, asked: "CallRequest") -> Ending:
         try:
-            self.run = self.gate.pipeline.run
+            self.run = self.pipeline.run
         except OSError as wrong:
             # The workspace may have been moved since the server started; the next call tries again.
             says = (
@@ -80,96 +157,79 @@ class LazyPipeline:
             return Problem(Code.STORE_UNAVAILABLE, says, "Tell the user; the next call tries again.")
         return await self.run(asked)
 
-    def get_sandbox_state(self) -> SandboxState:
-        """Until it is tried, a sandbox is assumed to work."""
-        if self.is_built:
-            return self.gate.shop.ladder.get_sandbox_state()
-        return SandboxState.MISSING if self.sandbox is SandboxPolicy.OFF else SandboxState.THERE
-
-    def redact(self, text: str) -> str:
-        return self.gate.redactor.redact(text)
-
     @property
     def is_built(self) -> bool:
-        return "gate" in vars(self)
+        return "pipeline" in vars(self)
 
     async def close(self) -> None:
-        if self.is_built:
-            await self.gate.shop.close()
+        if "guards" in vars(self):
+            await self.guards.commands.close()
 
 
 @dataclass
 class App:
     """The whole server, built and connected; `open_for_use` opens what must be open while it runs."""
 
-    law: Configuration
+    configuration: Configuration
     settings: Settings
-    store: Store
-    sessions: Sessions
-    postures: CurrentPostures
-    holds: Holds
-    entrance: LazyPipeline
-    notices: Notifier
-    keeping: ObjectRegistry
-    renewal: ConfigurationReload
-    running_calls: RunningCalls
+    core: Core
+    pipeline: LazyPipeline
+    notifier: Notifier
+    reload: ConfigurationReload
     server: MenuServer
     health: HealthResponse
     token: str | None
     """The token that clients must send over HTTP; None if none is required."""
-    last_words: Callable[[], None] | None = None
+    stop_telemetry: Callable[[], None] | None = None
     """Flushes telemetry at the end, if it is on."""
-
-    @property
-    def pipeline(self) -> "Pipeline":
-        return self.entrance.gate.pipeline
 
     @asynccontextmanager
     async def open_for_use(self) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
-        self.renewal.take_life_lock()
+        self.reload.take_life_lock()
         changed = asyncio.Event()
-        self.store.on_change(changed.set)
-        self.store.on_change(self.running_calls.check_for_orders)
+        self.core.store.on_change(changed.set)
+        self.core.store.on_change(self.core.running_calls.check_for_orders)
         if self.settings.http is None:
             # A host over stdio is waiting for its first list; the state is opened after that.
             person = self.settings.person
-            self.postures.assume(person, peek_posture_choice(self.settings.database, self.settings.secrets, person))
-            loop.call_later(AFTER_FIRST_LIST, self.store.wake)
+            choice = peek_posture_choice(self.settings.database, self.settings.secrets, person)
+            self.core.postures.assume(person, choice)
+            loop.call_later(AFTER_FIRST_LIST, self.core.store.wake)
             # The first call needs this; start early so that it does not wait.
             loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, find_linked_files))
         else:
-            await self.store.wait_until_ready()
-            self.entrance.open()
+            await self.core.store.wait_until_ready()
+            self.pipeline.open()
         # Install the handler before announcing that the signal is understood.
-        self.renewal.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._end_after_signal())))
-        works = (self._follow_changes(changed), self.keeping.sweep_until_stopped(), self.renewal.follow())
+        self.reload.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._end_after_signal())))
+        works = (self._follow_changes(changed), self.core.session_objects.sweep_until_stopped(), self.reload.follow())
         tasks = [loop.create_task(work) for work in works]
-        self.entrance.missing = lambda: tasks.append(loop.create_task(self._announce_changed_lists()))
-        self.renewal.tell = self._announce_changed_lists
+        self.pipeline.missing = lambda: tasks.append(loop.create_task(self._announce_changed_lists()))
+        self.reload.tell = self._announce_changed_lists
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
-            await self.keeping.close()
-            await self.entrance.close()
+            await self.core.session_objects.close()
+            await self.pipeline.close()
             # After the last child has ended: until then a child must be able to find its server.
-            self.renewal.close()
-            self.notices.close()
-            await self.running_calls.close()
-            await self.store.close()
-            if self.last_words is not None:
-                await to_thread.run_sync(self.last_words)
+            self.reload.close()
+            self.notifier.close()
+            await self.core.running_calls.close()
+            await self.core.store.close()
+            if self.stop_telemetry is not None:
+                await to_thread.run_sync(self.stop_telemetry)
 
     async def _end_after_signal(self) -> None:
         """End everything because of a signal, which is sent when no order can be written."""
-        if await self.running_calls.end_all():
+        if await self.core.running_calls.end_all():
             mark_obeyed(self.settings.state, os.getpid())
 
     async def _announce_changed_lists(self) -> None:
         """Lists changed: because of new rules, or because there is no sandbox after all."""
-        await self.notices.announce_outside_changes((), self.postures.get_known_principals())
+        await self.notifier.announce_outside_changes((), self.core.postures.get_known_principals())
 
     async def _follow_changes(self, changed: asyncio.Event) -> None:
         """Follow changes of the state, maybe by another process, and notify clients whose list changed."""
@@ -178,15 +238,15 @@ class App:
         await self._report_health()
         while await changed.wait():
             changed.clear()
-            await self.holds.refresh()
-            moved = await self.sessions.refresh()
-            await self.postures.refresh()
-            await self.notices.announce_outside_changes(moved, self.postures.pop_changed_principals())
+            await self.core.holds.refresh()
+            moved = await self.core.sessions.refresh()
+            await self.core.postures.refresh()
+            await self.notifier.announce_outside_changes(moved, self.core.postures.pop_changed_principals())
 
     async def _report_health(self) -> None:
         """Report damage found when the state was opened. If it cannot be opened, every call says so."""
         with suppress(Refusal):
-            condition = await self.store.wait_until_ready()
+            condition = await self.core.store.wait_until_ready()
             if ill := [*condition.alarms, *([condition.lost] if condition.lost else [])]:
                 await self.health.respond_to_faults(ill)
 

@@ -1,243 +1,350 @@
-"""Who builds the application? This module, which knows all the others; only the command line imports it.
+"""Who builds the application, from what, and in which order? This module knows all the others.
 
-Everything is built here and passed to constructors; no other module builds what it does not own.
+Everything is built here and passed to constructors; no other module builds what it does not own. What only calls need
+is imported by the functions that build it, on the first call: hosts start many servers, list their tools, and never
+call most of them. That keeps a good hundred modules out of a server that is only listed.
 """
 
 import logging
-import os
-import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mcp_server
-from mcp_server.app import App, LazyPipeline
-from mcp_server.calls.carriers import BEGINS
+from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch
+from mcp_server.calls.carriers import make_session_handle
+from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.slash import StopCommand
+from mcp_server.calls.slash import ProfileRaise, SlashCommands, StopCommand
 from mcp_server.calls.stops import RunningCalls
 from mcp_server.config.faults import ConfigFaults
-from mcp_server.config.load import Configuration, load_configuration
+from mcp_server.config.folders import prepare_folders
+from mcp_server.config.load import Configuration, get_limits, load_configuration
 from mcp_server.config.prompts import PromptError
+from mcp_server.installation import build_host_paths
+from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.tool_packs import Pack
-from mcp_server.person import (
-    build_health_response,
-    build_posture_changes,
-    build_profile_raise,
-    build_slash_commands,
-    make_id_generator,
-)
 from mcp_server.reload import ConfigurationReload
-from mcp_server.settings import OPERATORS_FILE, BuildError, Settings, read_variable
-from mcp_server.state import ledger
+from mcp_server.settings import BuildError, Settings, read_variable
 from mcp_server.state.engine.rows import Clock, WallClock
-from mcp_server.state.keys import load_or_create_secret
-from mcp_server.state.keys import write_bearer_token as shared
-from mcp_server.state.location import make_private_folder
+from mcp_server.state.ids import make_id_generator, make_short_id
+from mcp_server.state.keys import load_or_create_secret, write_bearer_token
 from mcp_server.state.store import Store
-from mcp_server.wire.instructions import format_instructions
+from mcp_server.wire.instructions import format_endpoint_instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.prompts import OfferHandlers, OwnPrompts
 from mcp_server.wire.resources import build_report_resources, build_summary_resources
-from mcp_server.wire.server import Handlers, build_server, get_server_stamp, make_schema_lookup
+from mcp_server.wire.server import Handlers, MenuServer, build_server, get_server_stamp, make_schema_lookup
 from mcp_server.wire.telemetry import TelemetrySettings, TelemetryUnavailable, start_telemetry
 
 if TYPE_CHECKING:
-    from mcp_server.gate import Gate
+    from mcp_server.calls.context import PortFactories
+    from mcp_server.calls.ledger import LedgerRecorder
+    from mcp_server.calls.memory import ProjectMemory
+    from mcp_server.calls.pipeline import Pipeline
+    from mcp_server.calls.runs import RunLifecycle
     from mcp_server.wire.telemetry import TelemetryHandle
 
 log = logging.getLogger("menugate")
 
 
+def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
+    """Raises `BuildError` with every fault."""
+    configuration = load_configuration(settings, packs)
+    if isinstance(configuration, ConfigFaults):
+        raise BuildError(str(configuration))
+    menus = configuration.policy.menus
+    if settings.mode is not None and menus.get(settings.mode) is None:
+        raise BuildError(f"there is no mode `{settings.mode}`; there are {', '.join(mode.name for mode in menus)}.")
+    return configuration
+
+
 def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
-    found = load_configuration(settings, packs)
-    if isinstance(found, ConfigFaults):
-        raise BuildError(str(found))
-    if settings.mode is not None and found.policy.menus.get(settings.mode) is None:
-        names = ", ".join(mode.name for mode in found.policy.menus)
-        raise BuildError(f"there is no mode `{settings.mode}`; there are {names}.")
+    """All that a first list needs."""
+    configuration = load(settings, packs)
     prepare_folders(settings)
     try:
-        return assemble_app(found, settings, clock)
+        return assemble_app(configuration, settings, clock or WallClock())
     except (PromptError, TelemetryUnavailable) as wrong:
         raise BuildError(str(wrong)) from None
     except OSError as wrong:
         raise BuildError(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
 
 
-def assemble_app(found: Configuration, settings: Settings, clock: Clock | None) -> App:
-    new_id, time = make_id_generator(), clock or WallClock()
-    store = Store.open(settings.url, secrets=settings.secrets, clock=time, new_id=new_id)
-    keeping, holds = ObjectRegistry(log_failure), Holds(store)
-
-    def left(session: str) -> None:
-        keeping.release_session(session)
-        running_calls.board.schedule_write()
-
-    sessions = Sessions(store, holds, new_id, make_session_handle, left)
-    token, conversation = load_http_token(settings), new_id()
-    secrets = collect_secrets(found, settings, token)
-
-    def built() -> "Gate":
-        from mcp_server.gate import Rooms, build_gate
-
-        rooms = Rooms(
-            store,
-            sessions,
-            holds,
-            doors.postures,
-            current_policy,
-            time,
-            keeping,
-            secrets,
-            running_calls,
-            notice,
-            log_failure,
-        )
-        return build_gate(found, settings, rooms, conversation)
-
-    entrance = LazyPipeline(built, found.library.config.sandbox)
-    found = replace(found, policy=replace(found.policy, shelter=entrance.get_sandbox_state))
-    doors, current_policy = build_posture_changes(found, settings, store), CurrentPolicy(found.policy)
-    running_calls = RunningCalls(
-        store, holds, entrance.redact, new_id, doors.postures.get_known_principals, settings.state
+def assemble_app(configuration: Configuration, settings: Settings, clock: Clock) -> App:
+    token = load_http_token(settings)
+    sandbox = SandboxWatch(configuration.library.config.sandbox)
+    configuration = replace(configuration, policy=replace(configuration.policy, shelter=sandbox.get_state))
+    core = build_core(
+        configuration, settings, clock, sandbox, LazyRedactor(collect_secrets(configuration, settings, token))
     )
-    halting = StopCommand(store, holds, new_id, build_profile_raise(found, store, time))
-    offers = build_offer_handlers(found, settings, doors, halting, entrance, time)
-    watching = build_telemetry(found, settings, offers)
-    notice, last_words = (watching.telemetry.note_decision, watching.stop) if watching else (None, None)
-    front = build_handlers(found, settings, entrance, (sessions, doors.postures), offers)
-    seal = load_or_create_secret(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
-    server = build_server(front, mcp_server.__version__, seal, watching.telemetry.watch_request if watching else None)
-    front.listings.stamp.update(get_server_stamp(server))
+    prompts = build_prompt_handlers(configuration, settings, core)
+    telemetry = build_telemetry(configuration, settings, prompts)
+    if telemetry is not None:
+        core = replace(core, note_decision=telemetry.telemetry.note_decision)
+    pipeline = LazyPipeline(
+        partial(build_guards, configuration, settings),
+        partial(build_pipeline, configuration, settings, core),
+        sandbox,
+    )
+    handlers = build_handlers(configuration, settings, core, pipeline, prompts)
     return App(
-        law=found,
+        configuration=configuration,
         settings=settings,
-        store=store,
-        sessions=sessions,
-        postures=doors.postures,
-        holds=holds,
-        entrance=entrance,
-        notices=front.notices,
-        keeping=keeping,
-        renewal=ConfigurationReload(
-            found, settings, current_policy, doors.postures, front.listings.judge_by, make_configuration_recorder(store)
+        core=core,
+        pipeline=pipeline,
+        notifier=handlers.notices,
+        reload=ConfigurationReload(
+            configuration, settings, core.current_policy, core.postures, handlers.listings.judge_by, core.store
         ),
-        running_calls=running_calls,
-        server=server,
-        health=build_health_response(found, settings, doors),
+        server=build_mcp_server(settings, handlers, telemetry),
+        health=build_health_response(configuration, settings, core.posture_changes),
         token=token,
-        last_words=last_words,
+        stop_telemetry=telemetry.stop if telemetry else None,
     )
 
 
-def make_configuration_recorder(store: Store) -> Callable[[str | None, int, str], Awaitable[int]]:
-    async def record(config: str | None, rules: int, fault: str) -> int:
-        return await store.write(lambda tx: ledger.record_rules(tx, config, rules, fault))
+def build_core(
+    configuration: Configuration, settings: Settings, clock: Clock, sandbox: SandboxWatch, redactor: LazyRedactor
+) -> Core:
+    new_id = make_id_generator()
+    store = Store.open(settings.url, secrets=settings.secrets, clock=clock, new_id=new_id)
+    holds, session_objects = Holds(store), ObjectRegistry(log_failure)
+    changes = build_posture_changes(configuration, settings, store)
+    running_calls = RunningCalls(
+        store, holds, redactor.redact, new_id, changes.postures.get_known_principals, settings.state
+    )
+    release_session = partial(release_left_session, session_objects, running_calls)
+    return Core(
+        store=store,
+        clock=clock,
+        new_id=new_id,
+        holds=holds,
+        posture_changes=changes,
+        current_policy=CurrentPolicy(configuration.policy),
+        sessions=Sessions(store, holds, new_id, make_session_handle, release_session),
+        session_objects=session_objects,
+        running_calls=running_calls,
+        sandbox=sandbox,
+        redactor=redactor,
+        conversation=new_id(),
+    )
 
-    return record
+
+def release_left_session(session_objects: ObjectRegistry, running_calls: RunningCalls, session: str) -> None:
+    """Nobody can come back to this session."""
+    session_objects.release_session(session)
+    running_calls.board.schedule_write()
 
 
-def build_offer_handlers(
-    found: Configuration,
-    settings: Settings,
-    doors: PostureChanges,
-    halting: StopCommand,
-    entrance: LazyPipeline,
-    clock: Clock,
-) -> OfferHandlers:
-    sayings = OwnPrompts(found.words, str(settings.workspace), doors.postures.get_for_display)
-    typed = build_slash_commands(doors, halting, partial(examine_health, found, settings, doors), clock)
-    written = (*build_report_resources(doors.store, entrance.redact), *build_summary_resources(doors.store))
-    return OfferHandlers((sayings.build_pack(), *found.packs), typed, written)
+def build_posture_changes(configuration: Configuration, settings: Settings, store: Store) -> PostureChanges:
+    return PostureChanges(store, CurrentPostures(store, get_limits(configuration, settings)), make_short_id)
 
 
-async def examine_health(found: Configuration, settings: Settings, doors: PostureChanges, fix: bool) -> str:
+def build_health_response(configuration: Configuration, settings: Settings, changes: PostureChanges) -> HealthResponse:
+    config = configuration.library.config
+    people = (settings.person, *(token.principal for token in config.tokens))
+    return HealthResponse(changes, config.health, tuple(dict.fromkeys(people)))
+
+
+def build_prompt_handlers(configuration: Configuration, settings: Settings, core: Core) -> OfferHandlers:
+    """The prompts, the slash commands and the resources."""
+    changes, store, words = core.posture_changes, core.store, configuration.words
+    out_of_band = configuration.library.config.approvals is ApprovalChannel.OUT_OF_BAND
+    stop = StopCommand(store, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band))
+    examine = partial(examine_health, configuration, settings, changes)
+    own = OwnPrompts(words, str(settings.workspace), core.postures.get_for_display)
+    commands = SlashCommands(changes, stop.raising, examine, core.clock)
+    return OfferHandlers(
+        (own.build_pack(), *configuration.packs),
+        (*commands.build_commands(), *stop.build_commands()),
+        (*build_report_resources(store, core.redactor.redact), *build_summary_resources(store)),
+    )
+
+
+async def examine_health(configuration: Configuration, settings: Settings, changes: PostureChanges, fix: bool) -> str:
     from mcp_server.health import examine_while_serving
 
-    return await examine_while_serving(found, settings, doors, fix)
-
-
-def log_failure(what: str, fault: BaseException) -> None:
-    log.error("%s failed", what, exc_info=fault)
-
-
-def collect_secrets(found: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
-    review = found.library.config.review
-    told = (*settings.secret_values, token, read_variable(review.key) if review else "")
-    return tuple(secret for secret in told if secret)
-
-
-def build_telemetry(found: Configuration, settings: Settings, offers: OfferHandlers) -> "TelemetryHandle | None":
-    wish = TelemetrySettings(settings.traces, settings.metrics, settings.workspace.name)
-    return start_telemetry(wish, frozenset(found.policy.tools), offers.prompt_names, settings.person)
-
-
-def load_http_token(settings: Settings) -> str | None:
-    asked = settings.http is not None and settings.auth
-    return shared(settings.secrets, settings.workspace, settings.state / "http.token") if asked else None
+    return await examine_while_serving(configuration, settings, changes, fix)
 
 
 def build_handlers(
-    found: Configuration,
-    settings: Settings,
-    entrance: LazyPipeline,
-    people: tuple[Sessions, CurrentPostures],
-    offers: OfferHandlers,
+    configuration: Configuration, settings: Settings, core: Core, pipeline: LazyPipeline, prompts: OfferHandlers
 ) -> Handlers:
-    sessions, postures = people
-    listings = Listings(found.policy, found.library.hosts, settings.listing or found.library.config.listing)
+    library, policy = configuration.library, configuration.policy
+    listings = Listings(policy, library.hosts, settings.listing or library.config.listing)
     return Handlers(
-        pipeline=entrance,
-        postures=postures,
-        sessions=sessions,
+        pipeline=pipeline,
+        postures=core.postures,
+        sessions=core.sessions,
         listings=listings,
-        notices=Notifier(listings, postures.get_known, settings.settle_seconds),
-        offers=offers,
+        notices=Notifier(listings, core.postures.get_known, settings.settle_seconds),
+        offers=prompts,
         owner=settings.person,
         pinned=settings.mode,
-        instructions=partial(format_endpoint_instructions, found),
-        schema_of=make_schema_lookup(found.policy.tools),
+        instructions=partial(format_endpoint_instructions, configuration),
+        schema_of=make_schema_lookup(policy.tools),
         patience=settings.answer_seconds,
     )
 
 
-def format_endpoint_instructions(found: Configuration, pinned: str | None) -> str:
-    head, tail = found.words.render_prompt("instructions/head"), found.words.render_prompt("instructions/tail")
-    return format_instructions(head, tail, found.policy.menus, found.policy.menus.get(pinned))
+def build_mcp_server(settings: Settings, handlers: Handlers, telemetry: "TelemetryHandle | None") -> MenuServer:
+    seal = load_or_create_secret(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
+    watch_request = telemetry.telemetry.watch_request if telemetry else None
+    server = build_server(handlers, mcp_server.__version__, seal, watch_request)
+    handlers.listings.stamp.update(get_server_stamp(server))
+    return server
 
 
-def prepare_folders(settings: Settings) -> None:
-    for folder in settings.state_folders:
-        if folder.is_symlink():
-            # It may have come with the workspace, and lead to where a tool reads and writes.
-            raise BuildError(
-                f"{folder} is a link, and menugate keeps its state in a folder that is really there; take it away."
-            )
-    # A missing folder cannot be protected from a program that creates it, and a workspace may be a whole home.
-    places = (settings.operators, *settings.key_places)
-    inside = [place for place in places if place.resolve() in settings.protected_inside_workspace]
-    for folder in (*settings.state_folders, *settings.private_folders, *inside):
-        try:
-            make_private_folder(folder)
-        except OSError as wrong:
-            raise BuildError(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
-    if settings.operators.resolve() == settings.workspace:
-        with suppress(FileExistsError):
-            os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    ignore = settings.state_folders[0] / ".gitignore"
-    # A courtesy to the person's repository. A failure must not keep a server from reading what is there.
-    with suppress(OSError):
-        if not ignore.exists():
-            ignore.write_text("*\n")
+def build_telemetry(
+    configuration: Configuration, settings: Settings, prompts: OfferHandlers
+) -> "TelemetryHandle | None":
+    wanted = TelemetrySettings(settings.traces, settings.metrics, settings.workspace.name)
+    return start_telemetry(wanted, frozenset(configuration.policy.tools), prompts.prompt_names, settings.person)
 
 
-def make_session_handle() -> str:
-    return BEGINS + secrets.token_urlsafe(16)
+def load_http_token(settings: Settings) -> str | None:
+    if settings.http is None or not settings.auth:
+        return None
+    return write_bearer_token(settings.secrets, settings.workspace, settings.state / "http.token")
+
+
+def collect_secrets(configuration: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
+    """Values that are never shown."""
+    review = configuration.library.config.review
+    values = (*settings.secret_values, token, read_variable(review.key) if review else "")
+    return tuple(secret for secret in values if secret)
+
+
+def log_failure(what: str, fault: BaseException) -> None:
+    """Our own failures: no client ever sees them."""
+    log.error("%s failed", what, exc_info=fault)
+
+
+# What only calls need.
+
+
+def build_guards(configuration: Configuration, settings: Settings) -> Guards:
+    """What guards the disk against a call, and the machine against a command."""
+    from mcp_server.guards.jail import Jail
+    from mcp_server.guards.network.build import build_program_proxy
+    from mcp_server.guards.processes.build import build_command_host
+
+    config, paths = configuration.library.config, build_host_paths(configuration, settings)
+    jail = Jail(
+        settings.workspace,
+        settings.protected_inside_workspace,
+        (settings.state / "spill",),
+        installation=tuple(map(Path, paths.find_installation_inside((str(settings.workspace),)))),
+    )
+    commands = build_command_host(paths, jail, config.sandbox, config.limits, build_program_proxy(config.network))
+    return Guards(jail, commands)
+
+
+def build_pipeline(configuration: Configuration, settings: Settings, core: Core, guards: Guards) -> "Pipeline":
+    from mcp_server.calls.approvals import Approvals, build_answer_trust
+    from mcp_server.calls.memory import ProjectMemory
+    from mcp_server.calls.menus import Navigators
+    from mcp_server.calls.phases import PhaseLogs
+    from mcp_server.calls.pipeline import Pipeline
+    from mcp_server.calls.resolver import CallResolver
+    from mcp_server.calls.results import ResultFilter
+    from mcp_server.calls.stops import register_child_process
+    from mcp_server.calls.summaries import SummarySchedule
+    from mcp_server.guards.spill import open_swept_spill
+
+    config, store, policy, jail = configuration.library.config, core.store, core.current_policy, guards.jail
+    redactor = core.redactor.load()
+    memory = ProjectMemory(store, redactor.redact)
+    runs = build_run_lifecycle(configuration, core, guards, memory)
+    navigators = Navigators(policy, core.sessions, core.postures, runs)
+    workspace = str(settings.workspace)
+    guards.commands.nursery.born = register_child_process
+    return Pipeline(
+        current_policy=policy,
+        postures=core.postures,
+        resolver=CallResolver(policy, core.sessions, navigators, workspace, jail.resolve_links, jail.list_beneath),
+        recorder=build_recorder(configuration, core, guards),
+        approvals=Approvals(store, core.clock, redactor, build_answer_trust(config), settings.approval_seconds),
+        runs=runs,
+        result_filter=ResultFilter(redactor, open_swept_spill(settings.state / "spill")),
+        ports=build_port_factories(configuration, settings, core, guards, memory),
+        navigators=navigators,
+        run_memory=SummarySchedule(store, config.folding),
+        phases=PhaseLogs(store, configuration.policy),
+        running_calls=core.running_calls,
+        failed=lambda tool, fault: log_failure(f"the tool {tool}", fault),
+    )
+
+
+def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> "LedgerRecorder":
+    from mcp_server.calls.approval_binding import Binding
+    from mcp_server.calls.ledger import LedgerRecorder, build_tool_counter
+
+    return LedgerRecorder(
+        core.store,
+        build_tool_counter(core.current_policy),
+        core.conversation,
+        core.redactor.redact,
+        core.note_decision,
+        Binding(guards.jail, core.redactor.load()),
+        configuration.policy.read_line,
+    )
+
+
+def build_run_lifecycle(
+    configuration: Configuration, core: Core, guards: Guards, memory: "ProjectMemory"
+) -> "RunLifecycle":
+    from mcp_server.calls.reviews import RunReview
+    from mcp_server.calls.runs import RunLifecycle
+
+    store, config, check = core.store, configuration.library.config, None
+    if config.review is not None:
+        from mcp_server.calls.advisers import build_model_check  # few operators name a model
+
+        words = configuration.words.render_prompt
+        check = build_model_check(config.review, config.network, store, core.redactor.load(), words)
+    review = RunReview(store, guards.commands.build_call_processes, check)
+    known = core.postures.get_known
+    return RunLifecycle(store, core.sessions, core.holds, known, core.redactor.load(), review, memory.learn)
+
+
+def build_port_factories(
+    configuration: Configuration, settings: Settings, core: Core, guards: Guards, memory: "ProjectMemory"
+) -> "PortFactories":
+    from mcp_server.calls.context import PortFactories
+    from mcp_server.calls.documents import build_document_stores
+    from mcp_server.calls.messages import PersonChannel
+    from mcp_server.calls.results import wrap_progress
+    from mcp_server.calls.sessions import SeenBy
+    from mcp_server.guards.atomic import Trash
+    from mcp_server.guards.files import WorkspaceFiles
+    from mcp_server.guards.index.index import WorkspaceIndex
+    from mcp_server.guards.network.build import build_tool_network
+    from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
+    from mcp_server.guards.search.ripgrep_run import find_ripgrep
+    from mcp_server.guards.search.search import FileSearch
+
+    store, jail = core.store, guards.jail
+    search = FileSearch(jail, settings.protected_inside_workspace, find_ripgrep(settings.search_path))
+    files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), search)
+    looks = (read_signature, find_ignore_file, find_hooks_folder)
+    return PortFactories(
+        files=lambda session, demand, profile: files.limit_to_grant(demand, SeenBy(store, session.key), profile),
+        processes=guards.commands.build_call_processes,
+        network=build_tool_network(configuration.library.config.network),
+        belongings=lambda session: core.session_objects.build_session_objects(session.id),
+        person=partial(PersonChannel, store, *(partial(look, settings.search_path, settings.home) for look in looks)),
+        records=partial(build_document_stores, store),
+        index=WorkspaceIndex(jail, settings.index, time.time_ns),
+        memory=memory.build_lookup,
+        progress=partial(wrap_progress, core.redactor.load()),
+    )

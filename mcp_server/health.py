@@ -9,23 +9,25 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from mcp_server.calls.posture import PostureChanges
+from mcp_server.compose import build_guards, build_health_response
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import Configuration, load_configuration
-from mcp_server.gate import try_sandbox
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
 from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
 from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
-from mcp_server.model.posture import Posture
+from mcp_server.model.posture import Posture, Profile
+from mcp_server.model.processes import Command
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import format_count
 from mcp_server.model.tool_packs import Pack
-from mcp_server.person import build_health_response, recover_state
+from mcp_server.model.tools import Demand, Effect
 from mcp_server.policy.health import Grade, HealthFinding, format_verdict, list_faults
 from mcp_server.policy.phrases import find_narrowed_posture
 from mcp_server.reload import find_server_differences
@@ -34,6 +36,7 @@ from mcp_server.state.engine.disk import FULL, is_disk_full
 from mcp_server.state.keys import describe_unfit_keys
 from mcp_server.state.location import EXCHANGED, OF_ANOTHER
 from mcp_server.state.servers import describe_unreadable_folder
+from mcp_server.state.terminal import recover_state
 from mcp_server.views.status import NO_RIPGREP, describe_configuration, describe_key_lifetime, describe_path_guard
 
 if TYPE_CHECKING:
@@ -195,18 +198,18 @@ def check_state(
 
     if settings.state.is_dir() and is_disk_full(settings.state):
         yield HealthFinding("disk", FULL.format(settings.state), Grade.FAULT)
-    gone = not settings.database.exists()
+    gone, recover = not settings.database.exists(), partial(recover_state, settings.database, settings.secrets)
     if gone and settings.foreign_state_file and settings.foreign_state_file.exists():
         yield HealthFinding("state file", OF_ANOTHER.format(settings.foreign_state_file), Grade.NOTE)
     if gone and not (settings.state / "ledger.anchor").exists():
         return
     if gone:
         says = "the state file is gone, but its anchor is still there."
-        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: recover_state(settings))
+        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, recover)
         return
     if damage := find_file_damage(settings.database):
         says = f"the state file is damaged ({damage})."
-        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, lambda: recover_state(settings))
+        yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, recover)
         return
     try:
         with Reader.open(settings.url, secrets=settings.secrets) as state:
@@ -251,7 +254,8 @@ def check_ledger(
     if report.ok and report.unanchored:
         rows = format_count(report.unanchored, "row")
         says = f"{rows} at the end not anchored yet, as after a kill."
-        yield HealthFinding("ledger", says, Grade.NOTE, "anchored now", lambda: recover_state(settings))
+        recover = partial(recover_state, settings.database, settings.secrets)
+        yield HealthFinding("ledger", says, Grade.NOTE, "anchored now", recover)
 
 
 def check_guards(settings: Settings) -> Iterator[HealthFinding]:
@@ -264,6 +268,26 @@ def check_guards(settings: Settings) -> Iterator[HealthFinding]:
     yield HealthFinding(
         "runs from", describe_installation(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD
     )
+
+
+async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, str]:
+    """Return which sandbox is available, in words, and whether that is `good`, a `note` or a `fault`. One command is
+    run in it with the mounts of a real call, made from this workspace and these settings."""
+    commands = build_guards(found, settings).commands
+    posture = found.posture.cap_profile(found.policy.ceiling)
+    profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
+    says = await commands.ladder.describe_sandbox()
+    if not commands.ladder.name:
+        return says, "note"
+    try:
+        ran = await commands.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile).run(
+            Command(("true",), seconds=10.0)
+        )
+    except Refusal as refused:
+        return f"{says}; a command does not run in it: {refused.problem.message}", "fault"
+    finally:
+        await commands.close()
+    return (says, "good") if ran.code == 0 else (f"{says}; `true` ends in it with exit code {ran.code}.", "fault")
 
 
 def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:

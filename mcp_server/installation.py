@@ -9,17 +9,22 @@ import shutil
 import site
 import stat
 import sys
+import sysconfig
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mcp_server
 from mcp_server.config.load import Configuration
 from mcp_server.model.processes import CACHES
 from mcp_server.model.text import format_count
 from mcp_server.settings import Settings
+
+if TYPE_CHECKING:
+    from mcp_server.guards.sandbox.access import HostPaths
 
 MAX_LINKS = 40
 MAX_LOOKED = 200_000
@@ -33,6 +38,22 @@ def find_installation_places(settings: Settings, found: Configuration | None = N
     one of our files by a second name."""
     places = tuple(dict.fromkeys(place for one in find_named_places(settings, found) for place in _follow_links(one)))
     return (*places, *find_second_names(settings.workspace, settings.home, places))
+
+
+def build_host_paths(configuration: Configuration, settings: Settings) -> "HostPaths":
+    """Where things are on this machine, as far as the programs that a call starts are concerned."""
+    from mcp_server.guards.sandbox.access import HostPaths  # which only calls need
+
+    return HostPaths(
+        workspace=settings.workspace,
+        home=settings.home,
+        private=settings.protected_places,
+        # The programs installed together with menugate come last.
+        search_path=os.pathsep.join((settings.search_path, sysconfig.get_path("scripts"))),
+        variables=dict(settings.variables),
+        outside=dict(settings.variables_outside),
+        installation=find_installation_places(settings, configuration),
+    )
 
 
 def find_places_in_workspace(settings: Settings, found: Configuration | None = None) -> list[str]:

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -29,9 +30,11 @@ from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
+from mcp_server.state import ledger
 from mcp_server.state.locks import LifeLock
 from mcp_server.state.processes import get_own_pid, read_start_time
 from mcp_server.state.servers import Server, load_servers, publish_server, withdraw_server
+from mcp_server.state.store import Store
 from mcp_server.state.trust import Trusted
 from mcp_server.watch import FileWatch
 
@@ -59,8 +62,7 @@ class ConfigurationReload:
     postures: CurrentPostures
     changed: Callable[[Policy], None]
     """Called with every new policy at once, before any decision uses it."""
-    record: Callable[[str | None, int, str], Awaitable[object]]
-    """Records which configuration and how many rules apply from now on, and why something does not count."""
+    store: Store
     stoppable: bool = False
     """This process handles the signal that ends everything."""
     tell: Callable[[], Awaitable[None]] | None = None
@@ -136,10 +138,15 @@ class ConfigurationReload:
                     await self.tell()
                 if self._news and self._still:
                     self._news = False
-                    config = str(self.settings.config) if self.settings.config else None
-                    await self.record(config, len(self.current_policy.policy.rules.every), self.fault)
+                    await self._record_rules()
             except Exception:
                 log.exception("what was changed in the configuration could not be taken over")
+
+    async def _record_rules(self) -> None:
+        """Record which configuration and how many rules apply from now on, and why something does not count."""
+        config = str(self.settings.config) if self.settings.config else None
+        count = len(self.current_policy.policy.rules.every)
+        await self.store.write(partial(ledger.record_rules, config=config, rules=count, fault=self.fault))
 
     def take_life_lock(self) -> None:
         """From here on a command that cannot see this process knows that it is alive."""
@@ -207,7 +214,7 @@ class ConfigurationReload:
         known, self.fault = self.fault, found.fault
         if found.fault and found.fault != known:
             log.warning("the last valid rules stay in force: %s", found.fault)
-        now, before = found.law, self.held
+        now, before = found.configuration, self.held
         alike = (now.said, now.own, now.trusted) == (before.said, before.own, before.trusted)
         operators = keep_stricter(self._operators, now, still and found.operators, lambda one: one.library.config)
         owns = keep_stricter(self._owns, now, still and found.own, lambda one: one.own)

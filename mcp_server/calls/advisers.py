@@ -11,17 +11,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from mcp_server.calls.reviews import CheckResult, FinishedRun, limit_lines
+from mcp_server.calls.reviews import Check, CheckResult, FinishedRun, limit_lines
 from mcp_server.config.prompts import PromptError
+from mcp_server.guards.network.build import build_single_place_network
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import mark_untrusted, sanitize
 from mcp_server.guards.spill import cut_middle
+from mcp_server.model.destinations import Destinations
 from mcp_server.model.network import Network, Request, Response
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
 from mcp_server.model.reports import LISTS, AdviserOpinion
 from mcp_server.model.results import Refusal
 from mcp_server.policy.arguments import find_json_fault
+from mcp_server.settings import read_variable
 from mcp_server.state.store import Store
 from mcp_server.state.summaries import build_run_summary
 
@@ -46,6 +49,19 @@ FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 
 class BadReply(Exception):
     """The reply is unusable. The message says what is wrong with it and repeats none of it."""
+
+
+def build_model_check(
+    reviewing: Reviewing, destinations: Destinations, store: Store, redactor: Redactor, render: Callable[[str], str]
+) -> Check:
+    """The check that asks the operator's model about a finished run."""
+
+    async def ask_model(run: FinishedRun) -> CheckResult:
+        network = build_single_place_network(reviewing.place, destinations)
+        key = read_variable(reviewing.key)
+        return await ModelAdviser(reviewing, key, network, store, redactor, render).review_run(run)
+
+    return ask_model
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """How is a tool called through a carrier? An example to copy, and what a call means that is written differently."""
 
 import json
+import secrets
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -120,3 +121,8 @@ def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
     if isinstance(within, Mapping):
         return cast(Arguments, within)
     return {key: value for key, value in inner.items() if key not in ("tool", "arguments", "mode", "menu")}
+
+
+def make_session_handle() -> str:
+    """Nobody can guess one: whoever has it is let into the session."""
+    return BEGINS + secrets.token_urlsafe(16)

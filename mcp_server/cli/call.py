@@ -91,8 +91,8 @@ async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: 
 
     app = build_app(settings, arguments.packs)
     async with app.open_for_use():
-        live = app.sessions.open(settings.person, passing=True)
-        await app.sessions.move(live, find_call_mode(app, arguments), "menugate call")
+        live = app.core.sessions.open(settings.person, passing=True)
+        await app.core.sessions.move(live, find_call_mode(app, arguments), "menugate call")
         with show_progress(arguments.tool) as print_progress:
             return await app.pipeline.run(build_call_request(app, live, arguments.tool, given, print_progress))
 
@@ -100,7 +100,7 @@ async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: 
 def find_call_mode(app: "App", arguments: argparse.Namespace) -> str | None:
     from mcp_server.cli.menus import find_mode_by_wish
 
-    menus = app.law.policy.menus
+    menus = app.configuration.policy.menus
     if arguments.mode is not None:
         return find_mode_by_wish(arguments.mode, menus).name
     holding = menus.find_modes_with(arguments.tool)

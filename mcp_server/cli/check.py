@@ -70,11 +70,10 @@ def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> 
 
 def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
     """What a host would cut off or refuse, once menus and tools are put together."""
-    from mcp_server.compose import format_endpoint_instructions
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
     from mcp_server.config.prompts import PromptError
-    from mcp_server.wire.instructions import MOST_BYTES
+    from mcp_server.wire.instructions import MOST_BYTES, format_endpoint_instructions
     from mcp_server.wire.revisions import SHOWN
     from mcp_server.wire.translate import describe_tool, prepare_tool
 

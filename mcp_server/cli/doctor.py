@@ -102,9 +102,10 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
     """Do what the operator wants done about faults. If nothing can be read or written, the findings say so already."""
     import asyncio
 
+    from mcp_server.calls.terminal import open_store_for_person
+    from mcp_server.compose import build_health_response, build_posture_changes
     from mcp_server.config.load import Configuration, load_configuration
     from mcp_server.model.results import Refusal
-    from mcp_server.person import build_health_response, open_posture_changes
     from mcp_server.settings import BuildError
 
     try:
@@ -115,7 +116,8 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
         return ""
 
     async def respond() -> str:
-        async with open_posture_changes(found, settings) as changes:
+        async with open_store_for_person(settings) as store:
+            changes = build_posture_changes(found, settings, store)
             return await build_health_response(found, settings, changes).respond_to_faults(
                 [f"{one.what}: {one.says}" for one in ill]
             )

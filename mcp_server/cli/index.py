@@ -53,7 +53,7 @@ def add(commands: CommandGroup) -> None:
 
 
 def open_index(settings: "Settings") -> "WorkspaceIndex":
-    from mcp_server.compose import prepare_folders
+    from mcp_server.config.folders import prepare_folders
     from mcp_server.guards.index.index import WorkspaceIndex
     from mcp_server.guards.jail import Jail
 

@@ -122,7 +122,7 @@ def run_add(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.documents import new_id
     from mcp_server.calls.memory import shorten_to_line
-    from mcp_server.compose import prepare_folders
+    from mcp_server.config.folders import prepare_folders
     from mcp_server.guards.redaction import Redactor
     from mcp_server.state.memory import NewMemory, remember_entries
 

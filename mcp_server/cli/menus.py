@@ -239,9 +239,9 @@ class MenuCosts:
 
 
 def measure_costs(found: "Configuration") -> MenuCosts:
-    from mcp_server.compose import format_endpoint_instructions
     from mcp_server.model.menus import Listing
     from mcp_server.model.sessions import Session
+    from mcp_server.wire.instructions import format_endpoint_instructions
     from mcp_server.wire.listings import Listings
     from mcp_server.wire.revisions import SHOWN
 

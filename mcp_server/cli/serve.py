@@ -91,17 +91,17 @@ async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> Non
     token = app.token
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
-        keys |= {one.sha256: one.principal for one in app.law.library.config.tokens}
+        keys |= {one.sha256: one.principal for one in app.configuration.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     fixed = (
-        describe_installation(find_places_in_workspace(settings, app.law), len(find_linked_files()))
-        if find_places_in_workspace(settings, app.law) or find_linked_files()
+        describe_installation(find_places_in_workspace(settings, app.configuration), len(find_linked_files()))
+        if find_places_in_workspace(settings, app.configuration) or find_linked_files()
         else ""
     )
     await serve_net(
         app.server,
-        app.law.policy.menus,
-        app.notices,
+        app.configuration.policy.menus,
+        app.notifier,
         Admission(hosts, origins, keys, limits or HttpLimits()),
         bound,
         lambda: announce(settings, address, token, fixed),

@@ -83,7 +83,7 @@ def refuse_programs(settings: "Settings") -> None:
 
 def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
     """Prepare the state's folders, act, and say in a sentence why the state could not be written."""
-    from mcp_server.compose import prepare_folders
+    from mcp_server.config.folders import prepare_folders
     from mcp_server.model.results import Code, Refusal
     from mcp_server.settings import BuildError
     from mcp_server.state.account import NO_KEY_FOLDER

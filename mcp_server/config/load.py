@@ -173,7 +173,7 @@ def apply_configuration(found: Configuration, settings: Settings, said: str | No
 
 @dataclass(frozen=True, slots=True)
 class RenewedConfiguration:
-    law: Configuration
+    configuration: Configuration
     fault: str
     """What is wrong with what the files say now; empty where nothing is."""
     operators: bool

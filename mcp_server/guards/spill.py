@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,3 +166,10 @@ def spill_long_text(text: str, most: int, spill: Spill, name: str) -> tuple[str,
     note = f"{shown.left_out:,} of {len(text):,} characters were cut out of the middle. Go on with Read {call}"
     room = most - len(note) - 4
     return f"{shown.text[: max(room, 0)]}\n\n[{note}]", path
+
+
+def open_swept_spill(folder: Path) -> Spill:
+    """The folder, without the files of which the day is over."""
+    spill = Spill(folder)
+    spill.remove_old_files(ONE_DAY_NS, time.time_ns())
+    return spill

@@ -5,11 +5,9 @@ says. Any other (none yet, a damaged one, one that was exchanged, rows that a ki
 opened as a server opens it, which puts on record what was found.
 """
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import TypeVar
 
 from mcp_server.model.results import Code
@@ -25,6 +23,7 @@ from mcp_server.state.engine.sqlite import (
     refusal_from_error,
 )
 from mcp_server.state.engine.transaction import StateWorkspace, Transaction, View, read_ledger_head
+from mcp_server.state.ids import make_process_name
 from mcp_server.state.ledger import sign_checkpoint
 from mcp_server.state.location import is_known_state, read_anchor_bytes
 from mcp_server.state.posture_changes import record_process_end, settle_dead_calls
@@ -40,7 +39,7 @@ T = TypeVar("T")
 
 def change_state(path: Path, secrets: Path | None, work: Callable[[Transaction], T]) -> T:
     """Run the change, and return its result once it is durable. Raises `Refusal` if it cannot be written."""
-    process = f"{os.getpid()}-{token_hex(6)}"
+    process = make_process_name()
     try:
         workspace = _open_in_order(path, secrets, process)
         started = workspace is None
@@ -55,6 +54,15 @@ def change_state(path: Path, secrets: Path | None, work: Callable[[Transaction],
             # What already runs elsewhere needs a little room for its last rows.
             DiskReserve(path.with_suffix(".reserve")).spend()
         raise refusal or error from None
+
+
+def recover_state(path: Path, secrets: Path | None) -> None:
+    """Do what every start does: check the state, move damaged files aside, anchor the rest."""
+    workspace = _open_as_server(path, secrets, make_process_name())
+    try:
+        _commit(workspace, lambda _: None, started=True)
+    finally:
+        workspace.close()
 
 
 def _open_in_order(path: Path, secrets: Path | None, process: str) -> StateWorkspace | None:

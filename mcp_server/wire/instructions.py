@@ -4,11 +4,18 @@ Some hosts show only the first 240 characters, and of a tool's description the f
 comes within these: the name of every mode, and as many of its trigger words as fit.
 """
 
+from mcp_server.config.load import Configuration
 from mcp_server.model.menus import Menus, Mode
 
 MOST_BYTES = 2048
 SHOWN_OF_INSTRUCTIONS = 240
 SHOWN_OF_A_DESCRIPTION = 150
+
+
+def format_endpoint_instructions(configuration: Configuration, pinned: str | None) -> str:
+    """The instructions of the main endpoint, or of the one that serves a single mode."""
+    render, menus = configuration.words.render_prompt, configuration.policy.menus
+    return format_instructions(render("instructions/head"), render("instructions/tail"), menus, menus.get(pinned))
 
 
 def format_instructions(head: str, tail: str, menus: Menus, pinned: Mode | None) -> str:

@@ -30,7 +30,7 @@ KEEPERS = {
     # What another account chose, which narrows and does no more.
     "mcp_server/state/segments.py",
 }
-BUILDERS = {"mcp_server/person.py", "mcp_server/compose.py", "mcp_server/app.py", "mcp_server/health.py"}
+BUILDERS = {"mcp_server/compose.py", "mcp_server/app.py", "mcp_server/health.py"}
 NARROWING = {
     "mcp_server/model/posture.py": "below the ceiling, or the least there is",
     "mcp_server/config/limits.py": "where the operator starts everybody",

@@ -70,8 +70,8 @@ async def running(workspace: Path, home: Path, **flags: Any) -> AsyncGenerator[t
     (menus / "errands.yaml").write_text(MENU)
     pack = Pack("errands", (ERRAND,), menus=(str(menus),))
     async with house(workspace, home, pack, **flags) as built:
-        live = built.sessions.open(built.settings.person)
-        await built.sessions.move(live, "errands", "a test")
+        live = built.core.sessions.open(built.settings.person)
+        await built.core.sessions.move(live, "errands", "a test")
         yield built, live
 
 
@@ -154,7 +154,7 @@ async def test_under_the_posture_of_now_and_not_of_before(workspace: Path, home:
         assert isinstance(await errand(built, live, "Write", file_path="one.txt", content="x"), Done)
         person = built.settings.person
         change = PostureChange("c1", {"work_mode": WorkMode.REVIEW}, reason="the person chose it")
-        await built.store.write(partial(posture_changes.request_posture_change, principal=person, change=change))
+        await built.core.store.write(partial(posture_changes.request_posture_change, principal=person, change=change))
         got = problem(await errand(built, live, "Write", file_path="two.txt", content="x"))
         assert got.code is Code.READ_ONLY_WORK
     assert not (workspace / "two.txt").exists()

@@ -27,7 +27,7 @@ from tests.sizes import FULL
 
 ROOT = Path(__file__).parents[2]
 PRELOADED = (
-    *("mcp_server.cli.serve", "mcp_server.compose", "mcp_server.gate", "mcp_server.health", "mcp_server.wire.http"),
+    *("mcp_server.cli.serve", "mcp_server.compose", "mcp_server.health", "mcp_server.wire.http"),
     *("mcp_server.state.open", "mcp_server.state.foreign", "yaml.cyaml", "anyio._backends._asyncio"),
 )
 FIXED_AT_START = ("PYTHON", "LC_", "LANG", "TZ")

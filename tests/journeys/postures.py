@@ -114,8 +114,8 @@ class Walk:
     async def sit(self) -> None:
         for index, one in enumerate(self.houses):
             for who in PEOPLE:
-                live = one.sessions.open(who)
-                await one.sessions.move(live, "walk", "the walk begins")
+                live = one.core.sessions.open(who)
+                await one.core.sessions.move(live, "walk", "the walk begins")
                 self.live_sessions.append((index, live))
 
     async def step(self) -> None:
@@ -166,9 +166,9 @@ class Walk:
     async def takes_back(self) -> None:
         who = self.chance.choice(PEOPLE)
         one = self.chance.choice(self.houses)
-        choice = await one.store.read(partial(posture.load_choice, principal=who))
+        choice = await one.core.store.read(partial(posture.load_choice, principal=who))
         ids = [change.id for change in choice.waiting] if choice else []
-        await one.store.write(partial(posture_changes.drop_changes, principal=who, ids=ids[:1]))
+        await one.core.store.write(partial(posture_changes.drop_changes, principal=who, ids=ids[:1]))
 
     async def goes_on(self) -> None:
         """A unit of an assisted run is done, and the person looked at it."""
@@ -176,7 +176,7 @@ class Walk:
 
     async def _at_a_door(self, deed: Any, **about: Any) -> None:
         one = self.chance.choice(self.houses)
-        await one.store.write(partial(deed, principal=self.chance.choice(PEOPLE), **about))
+        await one.core.store.write(partial(deed, principal=self.chance.choice(PEOPLE), **about))
 
     async def moves(self) -> None:
         index, live = self.chance.choice(self.live_sessions)
@@ -291,7 +291,7 @@ class Judge:
 
 
 def judged(one: App) -> Judge:
-    judge = Judge(one.law.policy, one.law.posture)
+    judge = Judge(one.configuration.policy, one.configuration.posture)
     with Reader.open(one.settings.url, secrets=one.settings.secrets) as state:
         for row in state.read_rows():
             judge.take(row)

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.compose import format_endpoint_instructions
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus, Mode
 from mcp_server.settings import read_settings
-from mcp_server.wire.instructions import format_mode_words
+from mcp_server.wire.instructions import format_endpoint_instructions, format_mode_words
 from mcp_server.wire.translate import describe_tool
 from tests.clients.clients import MODERN
 from tests.clients.pipe import pipe

@@ -19,8 +19,8 @@ Tell = Callable[[str, str], Awaitable[None]]
 
 
 def watching(house: App, client: str, tell: Tell) -> ClientList:
-    watch = ClientList(client, "me", house.sessions.open("me"), Listing.CARRIED, tell)
-    return house.notices.watch(watch)
+    watch = ClientList(client, "me", house.core.sessions.open("me"), Listing.CARRIED, tell)
+    return house.notifier.watch(watch)
 
 
 async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(workspace: Path, home: Path) -> None:
@@ -34,7 +34,7 @@ async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(wo
         before = watch.live.session
         watch.live.session = replace(before, mode="swe")
         with anyio.fail_after(PATIENCE):
-            await house.notices.announce_move(watch.live, before, watch, None)
+            await house.notifier.announce_move(watch.live, before, watch, None)
         assert watch.relists is True
         assert watch.awaited == set()
 
@@ -60,11 +60,11 @@ async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
         for watch in watches:
             watch.live.session = replace(watch.live.session, mode="swe")
         with anyio.fail_after(PATIENCE):
-            await house.notices.announce_outside_changes([watch.live for watch in watches], ())
+            await house.notifier.announce_outside_changes([watch.live for watch in watches], ())
         assert heard == ["tools"]
         # What was told once is not told again.
         with anyio.fail_after(PATIENCE):
-            await house.notices.announce_outside_changes([], {"me"})
+            await house.notifier.announce_outside_changes([], {"me"})
         assert heard == ["tools"]
 
 
@@ -76,12 +76,12 @@ async def test_a_watch_that_is_over_hears_nothing(workspace: Path, home: Path) -
             heard.append(what)
 
         watch = watching(house, "some-host", tell)
-        await house.notices.announce_change("me", "prompts", "")
-        await house.notices.announce_change("you", "prompts", "")
-        await house.notices.announce_change("me", "resource", "file:///not-subscribed")
+        await house.notifier.announce_change("me", "prompts", "")
+        await house.notifier.announce_change("you", "prompts", "")
+        await house.notifier.announce_change("me", "resource", "file:///not-subscribed")
         watch.uris.add("file:///subscribed")
-        await house.notices.announce_change("me", "resource", "file:///subscribed")
+        await house.notifier.announce_change("me", "resource", "file:///subscribed")
         assert heard == ["prompts", "resource"]
-        house.notices.unwatch(watch)
-        await house.notices.announce_change("me", "prompts", "")
+        house.notifier.unwatch(watch)
+        await house.notifier.announce_change("me", "prompts", "")
         assert heard == ["prompts", "resource"]

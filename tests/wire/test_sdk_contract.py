@@ -160,8 +160,8 @@ async def test_our_answers_are_those_of_the_sdk(house: App, version: str) -> Non
 
 @pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
 async def test_every_tool_can_be_shown_in_every_revision(house: App, version: str) -> None:
-    menus = house.law.policy.menus
-    tools = list(house.law.policy.tools.values())
+    menus = house.configuration.policy.menus
+    tools = list(house.configuration.policy.tools.values())
     whole = ListToolsResult.model_validate({"tools": [build_tool_entry(tool, menus) for tool in tools]})
     dumped = whole.model_dump(by_alias=True, mode="json", exclude_none=True)
     dumped |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -229,13 +229,13 @@ async def probe(house: App) -> AsyncGenerator[Probe]:
 def left(house: App, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose seats were given up."""
     gone: list[str] = []
-    disconnect = house.sessions.close
+    disconnect = house.core.sessions.close
 
     def disconnected(live: Any) -> None:
         gone.append(live.session.id)
         disconnect(live)
 
-    monkeypatch.setattr(house.sessions, "close", disconnected)
+    monkeypatch.setattr(house.core.sessions, "close", disconnected)
     return gone
 
 
@@ -313,7 +313,7 @@ async def test_a_modern_call_over_http_does_not_make_the_list_first(house: App, 
 async def test_a_schema_is_looked_up_only_where_headers_repeat_arguments(house: App) -> None:
     look_up = house.server.get_tool_input_schema
     assert look_up is not None
-    asking = {name for name in house.law.policy.tools if look_up(name) is not None}
+    asking = {name for name in house.configuration.policy.tools if look_up(name) is not None}
     assert asking == {"end_mirrored"}
     assert look_up("nothing_of_the_kind") is None
 

@@ -8,7 +8,7 @@ import pytest
 from tests.clients.pipe import pipe
 from tests.clients.within import house
 
-BEHIND = ("mcp_server.gate", "mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
+BEHIND = ("mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
 ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader")
 
 
@@ -37,15 +37,15 @@ def test_a_list_needs_nothing_of_what_a_call_needs(workspace: Path, home: Path) 
 
 def test_the_first_call_loads_what_is_behind_the_gate(workspace: Path, home: Path) -> None:
     modules = loaded(workspace, home, "menu_list")
-    assert {"mcp_server.gate", "mcp_server.calls.pipeline"} <= modules
+    assert {"mcp_server.guards.jail", "mcp_server.calls.pipeline"} <= modules
     assert among(modules, *ELSEWHERE) == []
 
 
 @pytest.mark.anyio
 async def test_a_sandbox_that_is_missing_is_told_of_where_the_gate_stood_before(workspace: Path, home: Path) -> None:
     async with house(workspace, home) as one:
-        assert one.entrance.is_built, "over a network it does not wait for the first call"
+        assert one.pipeline.is_built, "over a network it does not wait for the first call"
         told: list[str] = []
-        one.entrance.missing = lambda: told.append("missing")
-        one.entrance.gate.shop.ladder.missing()
+        one.pipeline.missing = lambda: told.append("missing")
+        one.pipeline.guards.commands.ladder.missing()
     assert told == ["missing"]

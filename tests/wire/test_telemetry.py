@@ -154,7 +154,7 @@ def test_off_nothing_of_it_is_loaded(workspace: Path, home: Path) -> None:
     code = (
         "import asyncio, sys; from mcp_server.compose import build_app; from mcp_server.settings import read_settings\n"
         f"settings = read_settings({{'workspace': {str(workspace)!r}}}, {served.environment(home)!r})\n"
-        "async def main():\n house = build_app(settings)\n assert house.last_words is None\n return house\n"
+        "async def main():\n house = build_app(settings)\n assert house.stop_telemetry is None\n return house\n"
         "house = asyncio.run(main())\n"
         "assert len(house.server.middleware) == 3, house.server.middleware\n"
         "loaded = ('opentelemetry.sdk', 'mcp_server.wire.spans', 'mcp_server.wire.telemetry_export')\n"
