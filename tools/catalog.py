@@ -1,100 +1,43 @@
 """Which tools exist? All of them, in the order of the documentation.
 
-To add a tool, add its name to this tuple, a line to the file of at least one mode under `menus/`, and a row to the
-policy table. Nothing registers itself.
+A new tool stands in the `TOOLS` of its pack, in the file of at least one mode under `menus/`, and in the policy table.
+Nothing registers itself.
 
-A pack's `definitions` describe its tools: how each is listed, its arguments, and what a call demands. The modules
-beside them do the work; a `LazyFunction` names them, and loads them with the first call.
+A pack's `definitions` say what it offers: each tool as it is listed, with its arguments, and what a call demands. The
+modules beside it do the work; they are named there by `LazyFunction`, and loaded with the first call.
 """
 
 from mcp_server.model.tools import Tool
-from tools.files.definitions import EDIT, READ, WRITE
-from tools.fs.definitions import CREATE_DIRECTORY, DELETE, FILE_INFO, LIST_DIRECTORY, MOVE, READ_FILE, WRITE_FILE
-from tools.git.definitions import (
-    ADD,
-    BRANCH_LIST,
-    CHECKOUT,
-    COMMIT,
-    CREATE_BRANCH,
-    DIFF,
-    DIFF_STAGED,
-    DIFF_UNSTAGED,
-    LOG,
-    RESET,
-    SHOW,
-    STATUS,
-)
-from tools.lsp.definitions import LSP
-from tools.meta.definitions import COMPLETE, MENU_CALL, MENU_ENTER, MENU_EXIT, MENU_LIST, MENU_READ, MESSAGE_USER, THINK
-from tools.phases.definitions import ADVANCE_PHASE, ANALYZE_FAILURE, PHASE_STATUS, RETURN_TO_FIX
-from tools.project.definitions import INDEX_READ, INDEX_SEARCH, INDEX_SYMBOLS, MEMORY_SEARCH
-from tools.search.definitions import GLOB, GREP
-from tools.shell.definitions import BASH, KILL, OUTPUT, READ_LINE, WAIT
-from tools.shell.definitions import WRITE as WRITE_TO_SHELL
-from tools.todos.definitions import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_START, TODO_VERIFY
+from tools.files import definitions as files
+from tools.fs import definitions as fs
+from tools.git import definitions as git
+from tools.lsp import definitions as lsp
+from tools.meta import definitions as meta
+from tools.phases import definitions as phases
+from tools.project import definitions as project
+from tools.search import definitions as search
+from tools.shell import definitions as shell
+from tools.todos import definitions as todos
 
 __all__ = ["CATALOG", "READ_LINE"]
 
+READ_LINE = shell.READ_LINE
 CATALOG: tuple[Tool, ...] = (
-    # Meta-tools, which are in every mode.
-    MENU_LIST,
-    MENU_ENTER,
-    MENU_EXIT,
-    COMPLETE,
-    THINK,
-    MESSAGE_USER,
-    # Carriers, for clients whose list does not change.
-    MENU_READ,
-    MENU_CALL,
-    # Source files.
-    READ,
-    EDIT,
-    WRITE,
-    # Commands.
-    BASH,
-    OUTPUT,
-    WRITE_TO_SHELL,
-    KILL,
-    WAIT,
+    # In every mode; the carriers are for clients whose list does not change.
+    *meta.TOOLS,
+    # Source files, and commands.
+    *files.TOOLS,
+    *shell.TOOLS,
     # Searching.
-    GREP,
-    GLOB,
-    LSP,
+    *search.TOOLS,
+    *lsp.TOOLS,
     # Version control.
-    STATUS,
-    DIFF_UNSTAGED,
-    DIFF_STAGED,
-    DIFF,
-    COMMIT,
-    ADD,
-    RESET,
-    LOG,
-    CREATE_BRANCH,
-    CHECKOUT,
-    SHOW,
-    BRANCH_LIST,
-    # Todos.
-    TODO_CREATE,
-    TODO_READ,
-    TODO_START,
-    TODO_CLAIM,
-    TODO_VERIFY,
-    # Phases of fixing a bug.
-    ADVANCE_PHASE,
-    RETURN_TO_FIX,
-    ANALYZE_FAILURE,
-    PHASE_STATUS,
+    *git.TOOLS,
+    # Todos, and the phases of fixing a bug.
+    *todos.TOOLS,
+    *phases.TOOLS,
     # Other files and folders.
-    READ_FILE,
-    WRITE_FILE,
-    LIST_DIRECTORY,
-    CREATE_DIRECTORY,
-    DELETE,
-    MOVE,
-    FILE_INFO,
+    *fs.TOOLS,
     # The project as a whole.
-    INDEX_SEARCH,
-    INDEX_SYMBOLS,
-    INDEX_READ,
-    MEMORY_SEARCH,
+    *project.TOOLS,
 )

@@ -105,7 +105,7 @@ def test_every_file_of_tools_is_in_the_catalogue() -> None:
 def test_every_tool_that_is_defined_is_in_the_catalogue() -> None:
     known = {id(tool) for tool in catalog()}
     missing = [
-        f"`{name}` of tools/{path.parent.name}/definitions.py is not in tools/catalog.py"
+        f"`{name}` of tools/{path.parent.name}/definitions.py is not in the TOOLS of that file"
         for path in sorted((DATA / "tools").glob("*/definitions.py"))
         for name, value in vars(import_module(f"tools.{path.parent.name}.definitions")).items()
         if isinstance(value, Tool) and id(value) not in known

@@ -114,3 +114,6 @@ WRITE = Tool(
     confirmation=Confirmation.BY_ARGUMENTS,
     subject=("file_path", RuleSubject.PATH),
 )
+
+
+TOOLS = (READ, EDIT, WRITE)

@@ -238,3 +238,6 @@ FILE_INFO = Tool(
     run=LazyFunction("tools.fs.read:get_file_info"),
     subject=("path", RuleSubject.PATH),
 )
+
+
+TOOLS = (READ_FILE, WRITE_FILE, LIST_DIRECTORY, CREATE_DIRECTORY, DELETE, MOVE, FILE_INFO)

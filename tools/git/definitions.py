@@ -421,3 +421,19 @@ CHECKOUT = Tool(
     paths=("repo_path",),
     shut_in=True,
 )
+
+
+TOOLS = (
+    STATUS,
+    DIFF_UNSTAGED,
+    DIFF_STAGED,
+    DIFF,
+    COMMIT,
+    ADD,
+    RESET,
+    LOG,
+    CREATE_BRANCH,
+    CHECKOUT,
+    SHOW,
+    BRANCH_LIST,
+)

@@ -63,3 +63,6 @@ LSP = Tool(
     subject=("path", RuleSubject.PATH),
     timeout=90.0,
 )
+
+
+TOOLS = (LSP,)

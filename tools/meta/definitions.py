@@ -155,3 +155,5 @@ MENU_CALL = _build_meta_tool(
 )
 
 CARRIERS = (MENU_READ, MENU_CALL)
+
+TOOLS = (*META, *CARRIERS)

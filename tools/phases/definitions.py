@@ -101,3 +101,6 @@ PHASE_STATUS = Tool(
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("tools.phases.phases:show_status"),
 )
+
+
+TOOLS = (ADVANCE_PHASE, RETURN_TO_FIX, ANALYZE_FAILURE, PHASE_STATUS)

@@ -159,3 +159,6 @@ MEMORY_SEARCH = build_reading_tool(
     LazyFunction("tools.project.memory:search_memory"),
     ("query", RuleSubject.TEXT),
 )
+
+
+TOOLS = (INDEX_SEARCH, INDEX_SYMBOLS, INDEX_READ, MEMORY_SEARCH)

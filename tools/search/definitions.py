@@ -103,3 +103,6 @@ GLOB = Tool(
     run=LazyFunction("tools.search.search:glob"),
     subject=("path", RuleSubject.PATH),
 )
+
+
+TOOLS = (GREP, GLOB)

@@ -195,3 +195,6 @@ WAIT = _build_tool(
     stages=WARMUP | ACTING,
     timeout=MOST_WAIT + 30,
 )
+
+
+TOOLS = (BASH, OUTPUT, WRITE, KILL, WAIT)

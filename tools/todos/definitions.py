@@ -168,3 +168,6 @@ TODO_VERIFY = Tool(
     run=LazyFunction("tools.todos.verify:verify"),
     timeout=VERIFY_SECONDS,
 )
+
+
+TOOLS = (TODO_CREATE, TODO_READ, TODO_START, TODO_CLAIM, TODO_VERIFY)
