@@ -11,7 +11,7 @@ from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import load_judgement
 from mcp_server.config.load import get_limits
 from mcp_server.model.text import format_count
-from mcp_server.policy.pending import MOST
+from mcp_server.policy.pending import MAX_LISTED
 from mcp_server.views.pending import PendingView, build_pending_view, format_owner, format_target_options
 from mcp_server.views.posture import NOT_YET, build_posture_view, open_state_reader, posture_to_json
 from mcp_server.views.status import collect_status, describe_ceiling, describe_configuration, describe_key_lifetime
@@ -57,13 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show_waiting(waits: PendingView, reader: str) -> None:
     """Above everything else, because it is what the person has to act on."""
-    for one in waits.paused[:MOST]:
+    for one in waits.paused[:MAX_LISTED]:
         what = format_one_line(f"paused: {one.run}{format_owner(one.principal, reader)}")
         say_prose((what, "yellow"), f", since {format_time(one.hold.at)}")
         target = format_target_options(one, reader)
         say_prose(format_one_line(f"{one.hold.reason}; resume with `menugate next{target}`"), indent="  ")
     show_more_count(len(waits.paused), "menugate status --json")
-    for asked in waits.asked[:MOST]:
+    for asked in waits.asked[:MAX_LISTED]:
         what = f"needs your approval: `{asked.wanted.tool}`{format_owner(asked.wanted.principal, reader)}"
         say_prose((format_one_line(what), "yellow"), f", since {format_time(asked.asked)}")
         shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
@@ -73,8 +73,8 @@ def show_waiting(waits: PendingView, reader: str) -> None:
 
 
 def show_more_count(count: int, where: str) -> None:
-    if count > MOST:
-        say_prose(f"and {count - MOST} more; `{where}` lists them all", indent="  ")
+    if count > MAX_LISTED:
+        say_prose(f"and {count - MAX_LISTED} more; `{where}` lists them all", indent="  ")
 
 
 def show_status(facts: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with a file, and how is it said so that it can be put right?"""
+"""What is wrong with a configuration file? Faults with file, line, key and the nearest right name."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from mcp_server.model.text import find_nearest_name
 
 SHOWN_PER_FILE = 50
-"""A file that is wrong from top to bottom is not made clearer by a thousand lines."""
+"""Enough to start with, even if a file is wrong from top to bottom."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where something stands: `key` is its path inside the file, such as `rules.deny[2]`."""
+    """A place in a file; `key` is the path to it, such as `rules.deny[2]`."""
 
     file: str
     line: int = 0
@@ -30,7 +30,7 @@ class ConfigFault:
     key: str
     message: str
     nearest: str = ""
-    """The right name that comes nearest to the wrong one, where there is one."""
+    """The right name that is most like the wrong one, if any."""
     column: int = 0
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class ConfigFault:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFaults:
-    """Everything that was found wrong, in the order of the files and their lines."""
+    """All faults, in the order of files and lines."""
 
     faults: tuple[ConfigFault, ...]
 
@@ -60,26 +60,26 @@ class FaultCollector:
     """Collects faults while files are read, so that a person gets all of them at once."""
 
     def __init__(self) -> None:
-        self._found: list[ConfigFault] = []
+        self._faults: list[ConfigFault] = []
         self._per_file: dict[str, int] = {}
 
     def add(self, place: SourceLocation, message: str, wrong: str = "", names: Iterable[str] = ()) -> None:
-        """`wrong` is the name that is not known, `names` are those that are."""
+        """Add a fault. `wrong` is an unknown name, `names` are the known ones."""
         count = self._per_file[place.file] = self._per_file.get(place.file, 0) + 1
         if count > SHOWN_PER_FILE + 1:
             return
         if count > SHOWN_PER_FILE:
-            fault = ConfigFault(place.file, place.line, "", "there are more faults from here on; put these right first")
+            fault = ConfigFault(place.file, place.line, "", "there are more faults after this line; fix these first")
         else:
             near = (find_nearest_name(wrong, names) or "") if wrong else ""
             fault = ConfigFault(place.file, place.line, place.key, message, near, place.column)
-        self._found.append(fault)
+        self._faults.append(fault)
 
     def get_mark(self) -> int:
-        return len(self._found)
+        return len(self._faults)
 
     def get_faults_since(self, mark: int) -> tuple[ConfigFault, ...]:
-        return tuple(self._found[mark:])
+        return tuple(self._faults[mark:])
 
     def faults(self) -> tuple[ConfigFault, ...]:
-        return tuple(sorted(self._found))
+        return tuple(sorted(self._faults))

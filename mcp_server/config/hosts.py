@@ -1,4 +1,4 @@
-"""Which listing does a host get that gives this name?"""
+"""Which listing does a host get, by the name it gives itself?"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,23 +24,23 @@ HOST = RecordField(
     {
         "client": KeySpec(
             LineField(80, r"[^*]*[^*\s]\*?", "a client's name, or the beginning of one and a `*`"),
-            "the name the client gives itself in `clientInfo`, or its beginning and a `*`; capitals make no difference",
+            "the name the client gives itself in `clientInfo`, or its beginning and a `*`; case does not matter",
             required=True,
         ),
         "listing": KeySpec(EnumField(tuple(Listing)), "what its `tools/list` shows", required=True),
         "relists": KeySpec(
             BoolField(),
-            "whether it lists again as soon as it hears of a change, and is worth holding a result back for",
+            "whether it lists again as soon as it hears of a change, so that a result is held back until it has",
             required=True,
         ),
         "commands": KeySpec(
             EnumField(tuple(Commands)),
-            "`person` where it is known, with evidence, that it keeps prompts for its user: it alone is offered the "
-            "commands that act, such as `mode` and `pause`",
+            "`person` if there is evidence that only its user can use prompts; only then it is offered the commands "
+            "that act, such as `mode` and `pause`",
         ),
         "notices": KeySpec(
             BoolField(),
-            "whether it may be told unasked that a list changed; `false` where that does harm (default: true)",
+            "whether it may be notified that a list changed; `false` if that does harm (default: true)",
         ),
         "evidence": KeySpec(LineField(240), "how that is known"),
     },
@@ -49,7 +49,7 @@ HOST = RecordField(
 ROWS = ListField(HOST)
 HOSTS = RecordField(
     {"hosts": KeySpec(ROWS, "one entry per host", required=True)},
-    "What is known about hosts. The whole name wins over a beginning, the longer beginning over the shorter.",
+    "What is known about hosts. A full name wins over a beginning, a longer beginning over a shorter one.",
 )
 
 
@@ -60,9 +60,9 @@ def load_hosts(path: Path, findings: FaultCollector) -> tuple[Host, ...]:
 
 
 def build_hosts(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Host, ...]:
-    """The hosts these entries describe, each client once."""
+    """Build the hosts, one per client name."""
     first: dict[str, SourceLocation] = {}
-    found: list[Host] = []
+    hosts: list[Host] = []
     for entry in entries:
         client, listing, relists = get_leaf(entry, "client"), get_leaf(entry, "listing"), get_leaf(entry, "relists")
         if client is None or listing is None or relists is None or not _is_new(client, first, findings):
@@ -70,16 +70,16 @@ def build_hosts(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Ho
         relisting, notices = get_flag(entry, "relists", False), get_flag(entry, "notices", True)
         commands, evidence = Commands(get_text(entry, "commands") or Commands.NOBODY), get_text(entry, "evidence")
         if commands is Commands.PERSON and not evidence:
-            findings.add(client.place, f"`commands: {commands}` needs `evidence`: how it is known of `{client.text}`")
+            findings.add(client.place, f"`commands: {commands}` of `{client.text}` needs `evidence`: how you know")
             continue
-        found.append(Host(client.text, Listing(listing.text), relisting, evidence, commands, notices))
-    return tuple(found)
+        hosts.append(Host(client.text, Listing(listing.text), relisting, evidence, commands, notices))
+    return tuple(hosts)
 
 
 def _is_new(client: Leaf, first: dict[str, SourceLocation], findings: FaultCollector) -> bool:
     name = client.text.casefold()
     if name in first:
-        findings.add(client.place, f"there is a row for `{client.text}` already, in line {first[name].line}")
+        findings.add(client.place, f"there is already a row for `{client.text}`, in line {first[name].line}")
         return False
     first[name] = client.place
     return True

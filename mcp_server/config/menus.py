@@ -42,8 +42,8 @@ TOOL = LineField(64, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and
 TITLE = LineField(40, r".*[^0-9].*", "more than a number")
 SENTENCE = LineField(240, r".*\.", "a sentence that ends with a full stop")
 CLAUSE = LineField(90, r"(?![Uu]se ).*[^.]", "what follows `Use it`, such as `to read code`, without a full stop")
-TRIGGERS = ListField(LineField(40, r".*[^0-9].*", "more than a number"), most=20)
-TOOLS = ListField(TOOL, least=1, most=1000)
+TRIGGERS = ListField(LineField(40, r".*[^0-9].*", "more than a number"), max_items=20)
+TOOLS = ListField(TOOL, min_items=1, max_items=1000)
 
 TEXTS = {
     "title": KeySpec(TITLE, "what people see instead of the name", required=True),

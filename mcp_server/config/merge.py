@@ -1,4 +1,4 @@
-"""What holds by several versions of the same files? Whatever any of them forbids."""
+"""What is allowed if several versions of the configuration apply at once? Only what all of them allow."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,64 +15,69 @@ Ruled = TypeVar("Ruled", Rule, RuleText)
 
 
 def is_as_strict_as(one: OperatorConfig | WorkspaceConfig, other: OperatorConfig | WorkspaceConfig) -> bool:
-    """Does the one forbid whatever the other forbids?"""
-    (forbids, allows), (forbade, allowed) = split_rules(one.rules), split_rules(other.rules)
-    low = get_lower_profile(one.max_profile, other.max_profile) is one.max_profile
+    """True if `one` forbids everything that `other` forbids."""
+    (forbids, allows), (other_forbids, other_allows) = split_rules(one.rules), split_rules(other.rules)
     rest = [(each.posture, each.tokens) for each in (one, other) if isinstance(each, OperatorConfig)]
-    alike = len({repr(each) for each in rest}) < 2
-    low = low and narrow_budget(one.budget, other.budget) == one.budget
-    return forbade <= forbids and allows <= allowed and low and alike
+    return (
+        other_forbids <= forbids
+        and allows <= other_allows
+        and get_lower_profile(one.max_profile, other.max_profile) is one.max_profile
+        and narrow_budget(one.budget, other.budget) == one.budget
+        and len({repr(each) for each in rest}) < 2
+    )
 
 
-def combine_configurations(laws: Sequence[Configuration]) -> Configuration:
-    """The last of these under whatever any of them forbids; only what all of them allow is allowed."""
-    found = laws[0]
-    for now in laws[1:]:
-        config, then, own = now.library.config, found.library.config, now.own
-        # Who is struck off the list comes in until the next start, and does as little as there is until then.
-        known = {one.principal: one.max_profile for one in config.tokens}
+def combine_configurations(configurations: Sequence[Configuration]) -> Configuration:
+    """Return the last one, narrowed by everything that an earlier one forbids."""
+    combined = configurations[0]
+    for configuration in configurations[1:]:
+        config, earlier, own = configuration.library.config, combined.library.config, configuration.own
+        # A principal that was removed can still connect until the next start, but only at the lowest profile.
+        profiles = {token.principal: token.max_profile for token in config.tokens}
         tokens = (
-            replace(one, max_profile=get_lower_profile(one.max_profile, known.get(one.principal, Profile.RESTRICTED)))
-            for one in then.tokens
+            replace(
+                token,
+                max_profile=get_lower_profile(token.max_profile, profiles.get(token.principal, Profile.RESTRICTED)),
+            )
+            for token in earlier.tokens
         )
         config = replace(
             config,
-            rules=combine_rules(then.rules, config.rules),
-            max_profile=get_lower_profile(config.max_profile, then.max_profile),
+            rules=combine_rules(earlier.rules, config.rules),
+            max_profile=get_lower_profile(config.max_profile, earlier.max_profile),
             tokens=tuple(tokens),
         )
-        policy = combine_policies(found.policy, now.policy)
-        least = PostureChoice(claims=PostureChoice.build_from_posture(found.posture).axes).apply_to(now.posture)
-        found = replace(
-            now,
-            library=replace(now.library, config=config),
-            own=replace(own, rules=combine_rules(found.own.rules, own.rules)),
+        policy = combine_policies(combined.policy, configuration.policy)
+        claims = PostureChoice.build_from_posture(combined.posture).axes
+        posture = PostureChoice(claims=claims).apply_to(configuration.posture)
+        combined = replace(
+            configuration,
+            library=replace(configuration.library, config=config),
+            own=replace(own, rules=combine_rules(combined.own.rules, own.rules)),
             policy=policy,
-            posture=least.cap_profile(policy.ceiling),
+            posture=posture.cap_profile(policy.ceiling),
         )
-    return found
+    return combined
 
 
 def combine_policies(one: Policy, other: Policy) -> Policy:
-    """What either forbids is forbidden, and only what both allow is allowed."""
+    """Forbid what either forbids, and allow only what both allow."""
     rules = Rules(combine_rules(one.rules.every, other.rules.every))
     ceiling, budget = get_lower_profile(one.ceiling, other.ceiling), narrow_budget(one.budget, other.budget)
     return replace(other, rules=rules, ceiling=ceiling, budget=budget)
 
 
 def combine_rules(one: Sequence[Ruled], other: Sequence[Ruled]) -> tuple[Ruled, ...]:
-    """A rule that stands in both is the other's: its line is where it stands now."""
-    (_, allowed), (known, _) = split_rules(one), split_rules(other)
-    kept = [rule for rule in one if rule.kind is not RuleKind.ALLOW and (rule.kind, rule.text) not in known]
-    return (*kept, *(rule for rule in other if rule.kind is not RuleKind.ALLOW or (rule.kind, rule.text) in allowed))
+    """Combine the rules; one that is in both is taken from `other`, because its line number is current."""
+    (_, allowed), (narrowing, _) = split_rules(one), split_rules(other)
+    extra = [rule for rule in one if rule.kind is not RuleKind.ALLOW and (rule.kind, rule.text) not in narrowing]
+    return (*extra, *(rule for rule in other if rule.kind is not RuleKind.ALLOW or (rule.kind, rule.text) in allowed))
 
 
 def split_rules(
     rules: Sequence[Rule | RuleText],
 ) -> tuple[frozenset[tuple[RuleKind, str]], frozenset[tuple[RuleKind, str]]]:
-    """What forbids, and what allows."""
-    every = [(rule.kind, rule.text) for rule in rules]
-    return (
-        frozenset(one for one in every if one[0] is not RuleKind.ALLOW),
-        frozenset(one for one in every if one[0] is RuleKind.ALLOW),
-    )
+    """Return the rules that narrow, and those that allow."""
+    pairs = frozenset((rule.kind, rule.text) for rule in rules)
+    allowing = frozenset(pair for pair in pairs if pair[0] is RuleKind.ALLOW)
+    return pairs - allowing, allowing

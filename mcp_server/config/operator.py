@@ -1,4 +1,4 @@
-"""What does menugate.yaml say? What the operator decided, as values."""
+"""What did the operator set in menugate.yaml?"""
 
 import re
 from collections.abc import Collection
@@ -20,40 +20,40 @@ from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import Effect
 
-# Whom does the operator let look over a run? An address, a model, and the name of the variable that holds the key.
+# The model that reviews finished runs: its endpoint, its name, and the environment variable with the key.
 
 PORTS = {"http": 80, "https": 443}
 REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-LIKE = "write it as `https://host/v1/chat/completions`"
+URL_FORM = "write it like `https://host/v1/chat/completions`"
 
 
 def read_reviewing(fields: Fields, findings: FaultCollector) -> Reviewing | None:
-    found = fields.fields.get("review")
-    if not isinstance(found, Fields):
+    section = fields.fields.get("review")
+    if not isinstance(section, Fields):
         return None
-    endpoint, model = get_leaf(found, "endpoint"), get_text(found, "model")
-    place = _read_endpoint_address(endpoint, findings) if endpoint else None
-    key = _read_key_variable(get_leaf(found, "key"), findings)
-    if endpoint is None or place is None or not model:
+    endpoint, model = get_leaf(section, "endpoint"), get_text(section, "model")
+    address = _read_endpoint_address(endpoint, findings) if endpoint else None
+    key = _read_key_variable(get_leaf(section, "key"), findings)
+    if endpoint is None or address is None or not model:
         return None
-    patience = get_number(found, "patience")
-    wish = Reviewing(endpoint.text, *place, model=model, key=key)
-    return replace(wish, patience=patience) if patience else wish
+    patience = get_number(section, "patience")
+    reviewing = Reviewing(endpoint.text, *address, model=model, key=key)
+    return replace(reviewing, patience=patience) if patience else reviewing
 
 
 def _read_endpoint_address(endpoint: Leaf, findings: FaultCollector) -> tuple[str, int] | None:
-    """Host and port of the address, which is not repeated as a whole: it may hold what is meant to stay secret."""
+    """Read host and port. Messages never repeat the URL, which may contain a secret."""
     try:
         parts = urlsplit(endpoint.text)
         host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
     except ValueError:
-        findings.add(endpoint.place, f"this is no URL; {LIKE}")
+        findings.add(endpoint.place, f"this is not a URL; {URL_FORM}")
         return None
     if "@" in parts.netloc:
-        findings.add(endpoint.place, "the URL holds a name or a password; leave it out and name a variable in `key`")
+        findings.add(endpoint.place, "the URL contains a user name or password; remove it and name a variable in `key`")
         return None
     if parts.scheme not in PORTS or not host or parts.fragment:
-        findings.add(endpoint.place, f"this is no address of the web; {LIKE}")
+        findings.add(endpoint.place, f"this is not a web address; {URL_FORM}")
         return None
     try:
         parse_destination(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
@@ -66,17 +66,17 @@ def _read_endpoint_address(endpoint: Leaf, findings: FaultCollector) -> tuple[st
 def _read_key_variable(key: Leaf | None, findings: FaultCollector) -> str:
     if key is None:
         return ""
-    found = REFERENCE.fullmatch(key.text)
-    if found is None:
-        # It may be the key itself, and faults are shown in logs.
-        findings.add(key.place, "write `env:NAME`, with the variable that holds the key, and not the key itself")
+    reference = REFERENCE.fullmatch(key.text)
+    if reference is None:
+        # Never quote it: it may be the key itself, and faults end up in logs.
+        findings.add(key.place, "write `env:NAME`, the variable that holds the key, not the key itself")
         return ""
-    return found[1]
+    return reference[1]
 
 
 @dataclass(frozen=True, slots=True)
 class HttpToken:
-    """A bearer token that proves who somebody is, kept as its SHA-256 so that the file opens nobody's door."""
+    """A bearer token of one principal. Only its SHA-256 is stored, so the file alone lets nobody in."""
 
     principal: str
     sha256: str
@@ -88,33 +88,33 @@ class OperatorConfig:
     rules: tuple[RuleText, ...] = ()
     max_profile: Profile = Profile.UNRESTRICTED
     posture: Posture = field(default_factory=Posture)
-    """Where a person starts who has chosen nothing yet; never above `max_profile`."""
+    """The posture to start with; never above `max_profile`."""
     budget: Budget = field(default_factory=Budget)
     menus: tuple[Path, ...] = ()
     prompts: Path | None = None
     hosts: tuple[Host, ...] = ()
     listing: Listing | None = None
-    """None leaves the choice to era, transport and host."""
+    """None lets era, transport and host decide."""
     approvals: ApprovalChannel = ApprovalChannel.ELICIT
     folding: SummaryLimits = field(default_factory=SummaryLimits)
     out_of_band: frozenset[str] = frozenset()
-    """Effects and tools that no client may answer for, where `approvals` leaves the others to it."""
+    """Effects and tools whose approvals no client may answer, even if `approvals` leaves the others to it."""
     sandbox: SandboxPolicy = SandboxPolicy.PREFERRED
     limits: ProcessLimits = field(default_factory=ProcessLimits)
     network: Destinations = field(default_factory=lambda: parse_destinations(USUAL))
-    """What programs in a sandbox may reach at profile trusted, and which inner addresses anybody may."""
+    """What sandboxed programs may reach at profile `trusted`, and which internal addresses are allowed at all."""
     review: Reviewing | None = None
-    """None where no model is asked about a run that is over."""
+    """None if no model reviews finished runs."""
     tokens: tuple[HttpToken, ...] = ()
     health: OnFailure = OnFailure.ASK
 
 
 def read_operator_config(
-    path: Path, findings: FaultCollector, tools: Collection[str] | None, said: str | None = None
+    path: Path, findings: FaultCollector, tools: Collection[str] | None, text: str | None = None
 ) -> OperatorConfig:
-    """The defaults stand in for whatever is wrong, so that the rest can be checked; the faults forbid using it. `said`
-    is taken for what the file says, where somebody has read it before. Without `tools`, their names are not checked."""
-    node = read_yaml_file(path, findings) if said is None else parse_yaml(said, str(path), findings)
+    """Read the file, or `text` if it was read before. Defaults replace faulty values, so that the rest can be checked;
+    a configuration with faults must not be used. Without `tools`, names of tools are not checked."""
+    node = read_yaml_file(path, findings) if text is None else parse_yaml(text, str(path), findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
         return OperatorConfig()
@@ -147,35 +147,35 @@ def read_operator_config(
 
 
 def _read_destinations(fields: Fields, findings: FaultCollector) -> Destinations:
-    found = fields.fields.get("network")
-    if not isinstance(found, Fields) or "allow" not in found.fields:
+    section = fields.fields.get("network")
+    if not isinstance(section, Fields) or "allow" not in section.fields:
         return parse_destinations(USUAL)
-    good: list[Destination] = []
-    for entry in get_leaves(found, "allow"):
+    destinations: list[Destination] = []
+    for entry in get_leaves(section, "allow"):
         try:
-            good.append(parse_destination(entry.text))
-        except ValueError as wrong:
-            findings.add(entry.place, f"`{entry.text}` {wrong}")
-    return Destinations(tuple(good))
+            destinations.append(parse_destination(entry.text))
+        except ValueError as fault:
+            findings.add(entry.place, f"`{entry.text}` {fault}")
+    return Destinations(tuple(destinations))
 
 
 def _read_out_of_band(fields: Fields, tools: Collection[str] | None, findings: FaultCollector) -> frozenset[str]:
-    chosen = fields.fields.get("approvals")
-    named = get_leaves(chosen, "out_of_band") if isinstance(chosen, Fields) else ()
-    known = (*(effect.value for effect in Effect), *(tools or ()))
-    for one in named:
-        if tools is not None and one.text not in known:
-            findings.add(one.place, f"`{one.text}` is neither an effect nor a tool", one.text, known)
-    return frozenset(one.text for one in named)
+    section = fields.fields.get("approvals")
+    entries = get_leaves(section, "out_of_band") if isinstance(section, Fields) else ()
+    names = (*(effect.value for effect in Effect), *(tools or ()))
+    for entry in entries:
+        if tools is not None and entry.text not in names:
+            findings.add(entry.place, f"`{entry.text}` is neither an effect nor a tool", entry.text, names)
+    return frozenset(entry.text for entry in entries)
 
 
 def _read_prompts_folder(path: Path, fields: Fields, findings: FaultCollector) -> Path | None:
-    named = get_leaf(fields, "prompts")
-    if named is None:
+    entry = get_leaf(fields, "prompts")
+    if entry is None:
         return None
-    folder = path.parent / named.text
+    folder = path.parent / entry.text
     if not folder.is_dir():
-        findings.add(named.place, f"there is no folder {quote_exactly(str(folder))}")
+        findings.add(entry.place, f"there is no folder {quote_exactly(str(folder))}")
     return folder
 
 
@@ -183,8 +183,8 @@ def read_rules(fields: Fields) -> tuple[RuleText, ...]:
     lists = fields.fields.get("rules")
     if not isinstance(lists, Fields):
         return ()
-    found = [_read_rule(kind, entry) for kind in RuleKind for entry in get_items(lists, kind.value)]
-    return tuple(rule for rule in found if rule is not None)
+    rules = [_read_rule(kind, entry) for kind in RuleKind for entry in get_items(lists, kind.value)]
+    return tuple(rule for rule in rules if rule is not None)
 
 
 def _read_rule(kind: RuleKind, entry: object) -> RuleText | None:
@@ -207,10 +207,10 @@ def _read_rule(kind: RuleKind, entry: object) -> RuleText | None:
 
 def _read_posture(fields: Fields, ceiling: Profile, findings: FaultCollector) -> Posture:
     usual = Posture()
-    chosen = get_leaf(fields, "profile")
-    profile = Profile(chosen.text) if chosen else usual.profile
-    if chosen and not ceiling.covers(profile):
-        findings.add(chosen.place, f"`{profile}` is above `max_profile`, which is `{ceiling}`; lower it or raise that")
+    entry = get_leaf(fields, "profile")
+    profile = Profile(entry.text) if entry else usual.profile
+    if entry and not ceiling.covers(profile):
+        findings.add(entry.place, f"`{profile}` is above `max_profile`, `{ceiling}`; lower the one or raise the other")
     return Posture(
         work_mode=WorkMode(get_text(fields, "work_mode") or usual.work_mode),
         run_control=RunControl(get_text(fields, "run_control") or usual.run_control),
@@ -222,26 +222,26 @@ def _read_posture(fields: Fields, ceiling: Profile, findings: FaultCollector) ->
 
 
 def _get_section(fields: Fields, key: str) -> Fields:
-    found = fields.fields.get(key)
-    return found if isinstance(found, Fields) else Fields(SourceLocation(""))
+    section = fields.fields.get(key)
+    return section if isinstance(section, Fields) else Fields(SourceLocation(""))
 
 
 def _read_process_limits(fields: Fields) -> ProcessLimits:
-    given, usual = _get_section(fields, "limits"), ProcessLimits()
-    memory, file = get_number(given, "memory_mb"), get_number(given, "file_mb")
+    section, usual = _get_section(fields, "limits"), ProcessLimits()
+    memory, file = get_number(section, "memory_mb"), get_number(section, "file_mb")
     return ProcessLimits(
-        processes=get_number(given, "processes") or usual.processes,
+        processes=get_number(section, "processes") or usual.processes,
         memory=memory * MEGABYTE if memory else usual.memory,
         file=file * MEGABYTE if file else usual.file,
     )
 
 
 def _read_summary_limits(fields: Fields) -> SummaryLimits:
-    given, usual = _get_section(fields, "summary"), SummaryLimits()
+    section, usual = _get_section(fields, "summary"), SummaryLimits()
     return SummaryLimits(
-        messages=get_number(given, "messages") or usual.messages,
-        tokens=get_number(given, "tokens") or usual.tokens,
-        keep=get_number(given, "keep") or usual.keep,
+        messages=get_number(section, "messages") or usual.messages,
+        tokens=get_number(section, "tokens") or usual.tokens,
+        keep=get_number(section, "keep") or usual.keep,
     )
 
 

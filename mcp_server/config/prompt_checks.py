@@ -1,4 +1,4 @@
-"""Are the prompts in order?"""
+"""Is every prompt there, readable, free of unknown variables, and silent on what only the person may change?"""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from mcp_server.config.faults import ConfigFault
 from mcp_server.config.prompts import HOLE, VARIABLES, PromptError, Prompts
 from mcp_server.model.text import find_nearest_name
 
-# Does a text suggest that a model change what the person owns? No prompt may, not even by forbidding it at length.
+# No prompt may suggest that the model change what the person decides, not even by forbidding it.
 #
-# Modes on the menu are the model's to enter; work mode, run control, permission profile, model mode, ai mode and
-# reasoning are the person's. There is no exception for sentences with a `never` in them: `never hesitate to switch to
-# agent mode` has one too, and a prompt that is silent about switching needs none.
+# The modes on the menu are the model's to enter; work mode, run control, permission profile, model mode, AI mode and
+# reasoning are the person's. Sentences with `never` are no exception: `never hesitate to switch to agent mode` has one
+# too, and a prompt that says nothing about switching needs none.
 
 OWNED = (
     r"(?:(?:ai|work|model|chat|agent|plan|planning|build|review|repair|research|fast|smart|deep|manual|assisted"
@@ -26,9 +26,9 @@ CHANGING = (
     r"|turn(?:s|ed|ing)?|mov(?:e|es|ed|ing)|go(?:es|ing)?|chang(?:e|es)|request(?:s|ed|ing)?|grant(?:s|ed|ing)?"
     r"|increas(?:e|es|ed|ing)|need(?:s|ed)?|requir(?:e|es|ed|ing)|works?[ ]better[ ]in|try|use|enter(?:s|ed|ing)?)"
 )
-OWNERSHIP = "it speaks of changing what the person owns"
-REASONING = "it leaves reasoning to the model, and the person decides about that"
-COMMAND = "it names a command of the person's"
+OWNERSHIP = "it mentions changing what only the person may change"
+REASONING = "it leaves reasoning to the model, but the person decides about that"
+COMMAND = "it names a command that only the person may use"
 PATTERNS = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (
@@ -47,20 +47,17 @@ PATTERNS = tuple(
 
 
 def find_objections(text: str) -> Iterator[tuple[int, str]]:
-    """Line and reason, for everything in a text that suggests what no prompt may suggest."""
-    seen: set[int] = set()
-    # Sentences run over lines; each break is one character, so that places stay what they are.
+    """Yield line and reason for everything in a text that no prompt may suggest."""
+    lines: set[int] = set()
+    # Sentences span lines; a space for each line break keeps the positions.
     flat = text.replace("\n", " ")
     for pattern, reason in PATTERNS:
-        for found in pattern.finditer(flat):
-            line = text.count("\n", 0, found.start()) + 1
-            if line not in seen:
-                seen.add(line)
-                yield line, f"{reason}: `{' '.join(found[0].split())[:100]}`"
+        for match in pattern.finditer(flat):
+            line = text.count("\n", 0, match.start()) + 1
+            if line not in lines:
+                lines.add(line)
+                yield line, f"{reason}: `{' '.join(match[0].split())[:100]}`"
 
-
-# Are the words in order? Every prompt there, readable, asking only for what can be given, and silent on what is not
-# the model's to change.
 
 INVENTORY = (
     *("base/system", "base/project_root_context", "instructions/head", "instructions/tail"),
@@ -74,21 +71,20 @@ INVENTORY = (
     *("qa/system", "qa/review_micro_reasoning", "qa/report_schema"),
     *("qa/tool_output_review_system", "qa/quality_review_system", "qa/reviewer"),
 )
-"""Every prompt that something in the house says, or that a host may want in its place."""
+"""Every prompt that menugate uses, or that a host may use instead of its own."""
 
 
 def find_prompt_faults(words: Prompts) -> Iterator[ConfigFault]:
     for key in dict.fromkeys((*INVENTORY, *words.list_keys())):
         try:
             text = words.get_prompt_text(key)
-        except PromptError as wrong:
-            yield ConfigFault("prompts", 0, key, str(wrong))
+        except PromptError as error:
+            yield ConfigFault("prompts", 0, key, str(error))
             continue
         file = str(words.find_origin(key).folder / f"{key}.md")
         for hole in HOLE.finditer(text):
             if hole[1] not in VARIABLES:
-                known = ", ".join(VARIABLES)
-                message = f"there is no variable `{hole[1][:40]}`; there are {known}"
+                message = f"there is no variable `{hole[1][:40]}`; the variables are {', '.join(VARIABLES)}"
                 near = find_nearest_name(hole[1], VARIABLES) or ""
                 yield ConfigFault(file, text.count("\n", 0, hole.start()) + 1, key, message, near)
         for line, reason in find_objections(text):

@@ -1,4 +1,4 @@
-"""Where are the prompts, what is filled in, and how are they put together?"""
+"""Where are the prompts, which variables do they have, and how are they composed?"""
 
 import os
 import re
@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcp_server.model.posture import AiMode, Posture, Stage
+from mcp_server.model.text import format_list
 from mcp_server.policy.stages import STAGE_PROMPTS, is_reasoning_on
 
-# What is put into the words? Exactly four variables, in one pass: what a value says is never read as a variable.
+# Exactly four variables are filled in, in one pass: a variable inside a value stays as it is.
 
 VARIABLES = ("project_root", "user_input", "tool_summary", "last_step_outcome")
 HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 def find_variables(text: str) -> tuple[str, ...]:
-    """The variables a text asks for, each once, in the order in which they come."""
+    """Find the variables in a text, each once, in order."""
     return tuple(dict.fromkeys(HOLE.findall(text)))
 
 
@@ -26,36 +27,34 @@ def find_unknown_variables(text: str) -> tuple[str, ...]:
 
 
 def find_missing_variables(text: str, values: Mapping[str, str]) -> tuple[str, ...]:
-    """What the text asks for and nobody gave, or gave empty: a sentence with a hole in it misleads."""
+    """Find the variables without a value. Empty counts as missing: a sentence with a hole in it misleads."""
     return tuple(name for name in find_variables(text) if not values.get(name, "").strip())
 
 
 def fill_variables(text: str, values: Mapping[str, str]) -> str:
-    """For a text whose variables are known and given."""
+    """Fill in the variables, all of which must have a value."""
     return HOLE.sub(lambda hole: values[hole[1]], text)
 
 
-# Where do the words lie, and what do they say? A key is looked for in each place in order, and the first one counts.
-#
-# The places are the folder's own words, where the person trusts that folder; the operator's; and the shipped ones.
-# What is there and cannot be used is an error and not a reason to look further: whoever wrote it should hear of it.
+# A key is looked up in each folder in order, and the first match wins: the workspace's own prompts, if the person
+# trusts them; the operator's; and the shipped ones. A prompt that exists but cannot be used is an error, not a reason
+# to look further: whoever wrote it should know.
 
 KEY = re.compile(r"[a-z0-9_]{1,40}(?:/[a-z0-9_]{1,40}){0,3}")
 LARGEST = 32 * 1024
 
 
 class PromptError(Exception):
-    """The words cannot be said; the message tells what is wrong and names the places that were searched."""
+    """A prompt cannot be used; the message says why and which folders were searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFolder:
-    """One folder of words, as a person would name it."""
-
     name: str
+    """For messages."""
     folder: Path
     texts: Mapping[str, str] | None = None
-    """What was read of it when it was found to be trusted; None where it is read when it is needed."""
+    """The prompts that the person trusted, as they were read then; None if files are read when needed."""
 
 
 @dataclass(frozen=True)
@@ -67,24 +66,22 @@ class Prompts:
     )
 
     def render_prompt(self, key: str, values: Mapping[str, str] | None = None) -> str:
-        """The words behind a key, with the values in their places."""
-        given = values or {}
+        """Return the text of a prompt with the values filled in."""
+        values = values or {}
         text = self.get_prompt_text(key)
         if unknown := find_unknown_variables(text):
-            known = ", ".join(VARIABLES)
             raise PromptError(
-                f"the prompt `{key}` asks for `{{{{{unknown[0]}}}}}`, and there are only {known}. "
+                f"the prompt `{key}` uses `{{{{{unknown[0]}}}}}`; the variables are {', '.join(VARIABLES)}. "
                 f"{self._describe_search(key)}"
             )
-        if missing := find_missing_variables(text, given):
+        if missing := find_missing_variables(text, values):
             raise PromptError(
-                f"the prompt `{key}` needs a value for {', '.join(f'`{name}`' for name in missing)}, and there is none."
-                f" {self._describe_search(key)}"
+                f"the prompt `{key}` needs a value for {format_list(missing, 'and')}. {self._describe_search(key)}"
             )
-        return fill_variables(text, given)
+        return fill_variables(text, values)
 
     def get_prompt_text(self, key: str) -> str:
-        """As it lies there, without the space around it."""
+        """Return the text of a prompt as it is in its file, stripped."""
         if key not in self._read:
             self._read[key] = self._load_text(key)
         return self._read[key]
@@ -93,12 +90,10 @@ class Prompts:
         return find_variables(self.get_prompt_text(key))
 
     def list_keys(self) -> tuple[str, ...]:
-        """Every key that leads to words, in the order of the alphabet of keys."""
-        found = {key for place in self.places for key in self._list_keys_in(place)}
-        return tuple(sorted(found))
+        return tuple(sorted({key for place in self.places for key in self._list_keys_in(place)}))
 
     def find_origin(self, key: str) -> PromptFolder:
-        """The place whose words count."""
+        """Find the folder whose prompt is used."""
         _check_key(key)
         for place in self.places:
             if key in self._list_keys_in(place):
@@ -126,8 +121,8 @@ class Prompts:
             text = None
         if text is None:
             raise PromptError(
-                f"the prompt `{key}` cannot be read: {path} is not a readable text of at most {LARGEST // 1024} KB."
-                f" {self._describe_search(key)}"
+                f"the prompt `{key}` cannot be read: {path} is not a readable text file of at most"
+                f" {LARGEST // 1024} KB. {self._describe_search(key)}"
             )
         return text
 
@@ -139,24 +134,24 @@ class Prompts:
 def _check_key(key: str) -> None:
     if not KEY.fullmatch(key):
         raise PromptError(
-            f"`{key[:80]}` is no key of a prompt; a key is written like `agent/delivery_gate`: small letters, digits,"
-            " `_`, and `/` between them."
+            f"`{key[:80]}` is not the key of a prompt; a key looks like `agent/delivery_gate`: lower-case letters,"
+            " digits and `_`, with `/` between them."
         )
 
 
 def find_prompt_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every file of words below a folder with its key; links are passed over, as they lead who knows where."""
-    for above, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not (Path(above) / name).is_symlink())
+    """Yield every prompt file below a folder with its key. Links are skipped, because they may lead anywhere."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not (Path(parent) / name).is_symlink())
         for name in sorted(names):
-            path = Path(above) / name
+            path = Path(parent) / name
             key = path.relative_to(folder).with_suffix("").as_posix()
             if path.suffix == ".md" and KEY.fullmatch(key) and not path.is_symlink():
                 yield key, path
 
 
 def read_prompt_file(path: Path) -> str | None:
-    """The text of a plain file; None for what is none, or is too large. Never waits for a pipe's other end."""
+    """Read a regular file; None if it is none or is too large. Never blocks on a pipe."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):

@@ -1,8 +1,8 @@
-"""What does a YAML file say, and where? Strictly: no tags, anchors, duplicate keys, or values that merely look alike.
+"""What does a YAML file say, and on which line? A strict reader: no tags, anchors, duplicate keys or ambiguous values.
 
-Built from the parser's events and not from its documents: the parser needs no stack for them, so a file that nests
-itself a hundred thousand deep, or grows a billion laughs from ten lines, is refused at its seventeenth level or first
-anchor and costs nothing. A plain `yes` is a text in YAML 1.2 and a boolean in 1.1; here it is neither, and refused.
+It reads the parser's events, for which the parser needs no stack. So a file that nests a hundred thousand deep, or that
+expands ten lines into a billion laughs, is refused at its seventeenth level or first anchor, at no cost. A plain `yes`
+is a string in YAML 1.2 and a boolean in 1.1; here it is neither, and refused.
 """
 
 import os
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from yaml import Event
 
 LARGEST = 256 * 1024
-DEEPEST = 16
-# What neither YAML nor a terminal should meet: controls, halves of characters, what turns the writing direction
-# around, and the invisible letters that only a model reads.
+MAX_DEPTH = 16
+# Harmful to a terminal or a reader: control characters, halves of surrogate pairs, characters that turn the writing
+# direction, and invisible letters that only a model reads.
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff\U000e0000-\U000e007f]"
 )
@@ -48,21 +48,21 @@ class Fields:
     place: SourceLocation
     fields: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
     keys: dict[str, SourceLocation] = field(default_factory=dict[str, SourceLocation])
-    """Where each key stands, which is where a fault about the key is reported."""
+    """The location of each key, at which a fault about the key is reported."""
 
 
 Node: TypeAlias = Leaf | Items | Fields
 
 
 class ScalarKind(Enum):
-    """What a plain value is, named as a person would."""
+    """What a plain value is, as messages call it."""
 
-    TEXT = "a text"
+    TEXT = "a string"
     NOTHING = "nothing"
     YES_OR_NO = "true or false"
     WHOLE = "a whole number"
     NUMBER = "a number"
-    UNSURE = "a word that some programs read as true or false"
+    UNSURE = "a word that some parsers read as true or false"
 
 
 PLAIN: tuple[tuple[ScalarKind, re.Pattern[str]], ...] = (
@@ -86,24 +86,24 @@ def get_scalar_kind(leaf: Leaf) -> ScalarKind:
 
 
 def read_yaml_file(path: Path, findings: FaultCollector) -> Node | None:
-    """The one document in the file. None after a fault that leaves nothing to go on with."""
+    """Read the one document in the file; None after a fault that leaves nothing to check."""
     text = read_text_file(path, findings)
     return None if text is None else parse_yaml(text, str(path), findings)
 
 
 def read_text_file(path: Path, findings: FaultCollector) -> str | None:
-    """The text of the file. None after a fault that leaves nothing to go on with."""
-    nowhere = SourceLocation(str(path))
+    """Read the text of the file; None after a fault."""
+    place = SourceLocation(str(path))
     try:
         data = _read_bytes(path)
     except OSError as error:
-        findings.add(nowhere, f"the file cannot be read: {(error.strerror or 'no reason given').lower()}")
+        findings.add(place, f"the file cannot be read: {(error.strerror or 'no reason given').lower()}")
         return None
     if data is None:
-        findings.add(nowhere, "this is not a plain file")
+        findings.add(place, "this is not a regular file")
         return None
     if len(data) > LARGEST:
-        findings.add(nowhere, f"the file is larger than {LARGEST // 1024} KB; divide it into several")
+        findings.add(place, f"the file is larger than {LARGEST // 1024} KB; split it")
         return None
     try:
         return data.decode("utf-8-sig")
@@ -114,7 +114,7 @@ def read_text_file(path: Path, findings: FaultCollector) -> str | None:
 
 
 def _read_bytes(path: Path) -> bytes | None:
-    """Everything up to the limit and one byte more; None for what is no file. Never waits for a pipe's other end."""
+    """Read up to one byte more than the limit; None if it is not a regular file. Never blocks on a pipe."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -123,14 +123,13 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def parse_yaml(text: str, file: str, findings: FaultCollector, pure: bool = False) -> Node | None:
-    """What `text` says. `pure` takes the parser that is there where libyaml is not."""
+    """Parse the text. `pure` uses the parser for machines without libyaml."""
     import yaml
 
-    if found := UNSEEN.search(text):
-        line = text.count("\n", 0, found.start()) + 1
-        findings.add(
-            SourceLocation(file, line), f"there is an unseen character ({ord(found.group()):#06x}); take it out"
-        )
+    if unseen := UNSEEN.search(text):
+        line = text.count("\n", 0, unseen.start()) + 1
+        message = f"there is an invisible character (U+{ord(unseen.group()):04X}); remove it"
+        findings.add(SourceLocation(file, line), message)
         return None
     loader = yaml.SafeLoader if pure else getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     events = cast("Iterator[Event]", yaml.parse(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType]  # the stub leaves out what a stream is
@@ -140,29 +139,27 @@ def parse_yaml(text: str, file: str, findings: FaultCollector, pure: bool = Fals
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = SourceLocation(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
-        began = error.context_mark.line + 1 if error.context_mark else place.line
-        findings.add(place, _describe_problem(error.problem or "", text, place.line, began))
+        start = error.context_mark.line + 1 if error.context_mark else place.line
+        findings.add(place, _describe_problem(error.problem or "", text, place.line, start))
     except (yaml.YAMLError, ValueError, OverflowError):
-        # The second and third: what the pure parser lets through from `chr` and `int` on absurd escapes.
-        findings.add(SourceLocation(file), "this is not YAML: it contains a character that cannot be")
+        # The pure parser raises the last two from `chr` and `int` on absurd escapes.
+        findings.add(SourceLocation(file), "this is not YAML: it contains an impossible character")
     except _Hopeless:
         pass
     return None
 
 
-def _describe_problem(problem: str, text: str, number: int, began: int) -> str:
+def _describe_problem(problem: str, text: str, number: int, start: int) -> str:
     lines = text.splitlines()
     line = lines[number - 1] if number <= len(lines) else ""
     if line.lstrip(" ").startswith("\t"):
-        return "the line is indented with a tab; YAML is indented with spaces"
-    where = "here" if began == number else f"here and where it began in line {began}"
-    return (
-        f"this is not YAML: {problem or 'it cannot be understood'}; look at the quotes, colons and indentation {where}"
-    )
+        return "the line is indented with a tab; YAML needs spaces"
+    where = "here" if start == number else f"here and in line {start}, where it starts"
+    return f"this is not YAML: {problem or 'it cannot be parsed'}; check the quotes, colons and indentation {where}"
 
 
 class _Hopeless(Exception):
-    """What follows in this file would only confuse; the fault is already written down."""
+    """The rest of the file is not worth checking; the fault is already recorded."""
 
 
 class _Builder:
@@ -175,31 +172,31 @@ class _Builder:
         import yaml
 
         node: Node | None = Fields(SourceLocation(self._file, 1, 1))
-        seen = 0
+        documents = 0
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                seen += 1
-                self._check_start(event, seen)
+                documents += 1
+                self._check_start(event, documents)
             elif not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentEndEvent):
                 node = self._build_node(event, "", 1)
         return node
 
     def _check_start(self, event: "Event", number: int) -> None:
         if number > 1:
-            self._stop(event, "a second document begins here (`---`); one file holds one document")
+            self._stop(event, "a second document starts here (`---`); a file contains one")
         if getattr(event, "version", None) or getattr(event, "tags", None):
-            self._findings.add(self._get_location(event), "directives are not read here; take the line with `%` out")
+            self._findings.add(self._get_location(event), "directives are not supported; remove the line with `%`")
 
     def _build_node(self, event: "Event", key: str, depth: int) -> Node | None:
         import yaml
 
         place = self._get_location(event, key)
         if isinstance(event, yaml.AliasEvent):
-            self._findings.add(place, f"aliases are not read here; write out what `*{event.anchor}` stands for")
+            self._findings.add(place, f"aliases are not supported; write out what `*{event.anchor}` stands for")
             return None
         self._refuse_decoration(event, place)
-        if depth > DEEPEST:
-            self._stop(event, f"this is nested more than {DEEPEST} deep", key)
+        if depth > MAX_DEPTH:
+            self._stop(event, f"this is nested more than {MAX_DEPTH} levels deep", key)
         if isinstance(event, yaml.ScalarEvent):
             return self._build_leaf(str(event.value), event.style in (None, ""), place)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -208,7 +205,7 @@ class _Builder:
 
     def _build_leaf(self, text: str, plain: bool, place: SourceLocation) -> Leaf | None:
         if "\r" in text or UNSEEN.search(text):
-            self._findings.add(place, "the value contains an unseen character, written as an escape; take it out")
+            self._findings.add(place, "the value contains an invisible character, written as an escape; remove it")
             return None
         return Leaf(text, plain, place)
 
@@ -225,21 +222,21 @@ class _Builder:
     def _build_fields(self, place: SourceLocation, depth: int) -> Fields:
         import yaml
 
-        found = Fields(place)
+        record = Fields(place)
         for event in self._read_until(yaml.MappingEndEvent):
             name = self._read_key(event, place.key, depth)
             key = f"{place.key}.{name}" if place.key and name else name or place.key
             node = self._build_node(next(self._events), key, depth + 1)
             if name is None:
                 continue
-            if name in found.fields or name in found.keys:
-                first = found.keys[name].line
+            if name in record.fields or name in record.keys:
+                first = record.keys[name].line
                 self._findings.add(self._get_location(event, key), f"the key is written twice, first in line {first}")
                 continue
-            found.keys[name] = self._get_location(event, key)
+            record.keys[name] = self._get_location(event, key)
             if node is not None:
-                found.fields[name] = node
-        return found
+                record.fields[name] = node
+        return record
 
     def _read_key(self, event: "Event", parent: str, depth: int) -> str | None:
         node = self._build_node(event, parent, depth + 1)
@@ -247,11 +244,11 @@ class _Builder:
             if get_scalar_kind(node) is ScalarKind.TEXT:
                 return node.text
             shown = quote_exactly(node.text) if node.text else "nothing"
-            self._findings.add(
-                node.place, f"a key is a text, and {shown} is {get_scalar_kind(node).value}; put it in quotes"
-            )
+            kind = get_scalar_kind(node).value
+            self._findings.add(node.place, f"a key must be a string, but {shown} is {kind}; put it in quotes")
         elif node is not None:
-            self._findings.add(node.place, "a key is a text, not a list or a mapping; a value with braces needs quotes")
+            message = "a key must be a string, not a list or a mapping; a value with braces needs quotes"
+            self._findings.add(node.place, message)
         return None
 
     def _read_until(self, end: "type[Event]") -> Iterator["Event"]:
@@ -261,9 +258,9 @@ class _Builder:
     def _refuse_decoration(self, event: "Event", place: SourceLocation) -> None:
         tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
         if tag is not None:
-            self._findings.add(place, f"tags are not read here; take {quote_exactly(str(tag))} out")
+            self._findings.add(place, f"tags are not supported; remove {quote_exactly(str(tag))}")
         if anchor is not None:
-            self._findings.add(place, f"anchors are not read here; take {quote_exactly('&' + str(anchor))} out")
+            self._findings.add(place, f"anchors are not supported; remove {quote_exactly('&' + str(anchor))}")
 
     def _stop(self, event: "Event", message: str, key: str = "") -> None:
         self._findings.add(self._get_location(event, key), message)

@@ -1,4 +1,4 @@
-"""How does an editor know what may stand in a file? JSON Schemas, made from the shapes that check the files."""
+"""How does an editor know what a file may contain? JSON Schemas, made from the shapes that check the files."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ DIALECT = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
 def build_schemas() -> dict[str, dict[str, Any]]:
-    """By file name, as they lie in `menus/`."""
+    """Build the schemas in `menus/`, by file name."""
     mode = {
         "if": {"required": ["extends"]},
         "then": {"if": {"required": ["name"]}, "then": to_json_schema(DERIVED), "else": to_json_schema(CHANGE)},
@@ -42,22 +42,22 @@ def to_json_schema(shape: Shape) -> dict[str, Any]:
         case RecordField():
             return _build_record_schema(shape)
         case ListField():
-            least = {"minItems": shape.least} if shape.least else {}
+            min_items = {"minItems": shape.min_items} if shape.min_items else {}
             return {
                 "type": "array",
                 "items": to_json_schema(shape.item),
                 "uniqueItems": True,
-                "maxItems": shape.most,
-            } | least
+                "maxItems": shape.max_items,
+            } | min_items
         case TextOrField():
             return {"anyOf": [to_json_schema(shape.text), to_json_schema(shape.record)]}
         case LineField():
             pattern = {"pattern": f"^(?:{shape.pattern})$"} if shape.pattern else {}
-            return {"type": "string", "minLength": 1, "maxLength": shape.most} | pattern
+            return {"type": "string", "minLength": 1, "maxLength": shape.max_chars} | pattern
         case EnumField():
             return {"type": "string", "enum": [str(name) for name in shape.names]}
         case IntField():
-            return {"type": "integer", "minimum": shape.least, "maximum": shape.most}
+            return {"type": "integer", "minimum": shape.minimum, "maximum": shape.maximum}
         case BoolField():
             return {"type": "boolean"}
 
@@ -66,10 +66,10 @@ def _build_record_schema(shape: RecordField) -> dict[str, Any]:
     required = [name for name, key in shape.keys.items() if key.required]
     return (
         {"type": "object"}
-        | ({"description": shape.says} if shape.says else {})
+        | ({"description": shape.description} if shape.description else {})
         | {
             "properties": {
-                name: to_json_schema(key.shape) | {"description": key.says} for name, key in shape.keys.items()
+                name: to_json_schema(key.shape) | {"description": key.description} for name, key in shape.keys.items()
             },
             "additionalProperties": False,
         }

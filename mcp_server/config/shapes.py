@@ -1,8 +1,8 @@
-"""Does a file have the shape it should, and which parts of it can be used? One description checks and documents.
+"""Does a file have the right shape, and which parts of it can be used?
 
-`fit` gives back the parts that are right and reports the others, so that one fault never hides the next.
-The JSON Schemas that editors use are made from the same descriptions, in `schemas.py`. The descriptions are named
-tuples because those cost a seventh of a dataclass at every start.
+`fit` returns the valid parts and reports the others, so that one fault never hides the next. `schemas.py` makes the
+JSON Schemas for editors from the same shapes. The shapes are named tuples because at every start those cost a seventh
+of what dataclasses do.
 """
 
 import re
@@ -16,19 +16,17 @@ from mcp_server.model.text import quote_exactly
 
 
 class LineField(NamedTuple):
-    """A text of one line."""
+    """A string of one line."""
 
-    most: int
+    max_chars: int
     pattern: str = ""
-    wants: str = ""
-    """What the pattern asks for, in words."""
+    pattern_words: str = ""
+    """The pattern in words, for messages."""
 
 
 class IntField(NamedTuple):
-    """A whole number."""
-
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
 class BoolField(NamedTuple):
@@ -36,33 +34,31 @@ class BoolField(NamedTuple):
 
 
 class EnumField(NamedTuple):
-    """One of these names."""
-
     names: tuple[str, ...]
 
 
 class ListField(NamedTuple):
-    """A list in which nothing stands twice."""
+    """A list without duplicates."""
 
     item: "Shape"
-    least: int = 0
-    most: int = 1000
+    min_items: int = 0
+    max_items: int = 1000
 
 
 class KeySpec(NamedTuple):
     shape: "Shape"
-    says: str
+    description: str
     """What the key is for; editors show it."""
     required: bool = False
 
 
 class RecordField(NamedTuple):
     keys: Mapping[str, KeySpec]
-    says: str = ""
+    description: str = ""
 
 
 class TextOrField(NamedTuple):
-    """A text, or a record that says more."""
+    """A string, or a record that says more."""
 
     text: LineField
     record: RecordField
@@ -92,7 +88,7 @@ def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
 def _fit_record(node: Node, shape: RecordField, findings: FaultCollector) -> Fields | None:
     if not isinstance(node, Fields):
         return _report_wrong_kind(node, "a mapping (`key: value` lines)", findings)
-    known = Fields(node.place, {}, node.keys)
+    record = Fields(node.place, {}, node.keys)
     for name, place in node.keys.items():
         if name not in shape.keys:
             findings.add(place, f"there is no key {quote_exactly(name)} here", name, shape.keys)
@@ -100,29 +96,29 @@ def _fit_record(node: Node, shape: RecordField, findings: FaultCollector) -> Fie
         if name in node.fields:
             value = fit(node.fields[name], key.shape, findings)
             if value is not None:
-                known.fields[name] = value
+                record.fields[name] = value
         elif key.required and name not in node.keys:
             place = replace(node.place, key=f"{node.place.key}.{name}".lstrip("."))
-            findings.add(place, f"this key is missing: {key.says}")
-    return known
+            findings.add(place, f"this key is missing: {key.description}")
+    return record
 
 
 def _fit_list(node: Node, shape: ListField, findings: FaultCollector) -> Items | None:
     if not isinstance(node, Items):
-        return _report_wrong_kind(node, "a list (each entry on a line that begins with `- `)", findings)
-    if len(node.items) > shape.most:
-        findings.add(node.place, f"the list has {len(node.items)} entries; {shape.most} is the most")
+        return _report_wrong_kind(node, "a list (each entry on a line that starts with `- `)", findings)
+    if len(node.items) > shape.max_items:
+        findings.add(node.place, f"the list has {len(node.items)} entries; the limit is {shape.max_items}")
         return None
-    if len(node.items) < shape.least:
+    if len(node.items) < shape.min_items:
         findings.add(node.place, "the list is empty; name at least one")
         return None
-    fitting = [value for item in node.items if (value := fit(item, shape.item, findings)) is not None]
-    return Items(tuple(_drop_duplicates(fitting, findings)), node.place)
+    values = [value for item in node.items if (value := fit(item, shape.item, findings)) is not None]
+    return Items(tuple(_drop_duplicates(values, findings)), node.place)
 
 
 def _drop_duplicates(nodes: list[Node], findings: FaultCollector) -> list[Node]:
     first: dict[str, Leaf] = {}
-    kept: list[Node] = []
+    unique: list[Node] = []
     for node in nodes:
         if isinstance(node, Leaf) and node.text in first:
             line = first[node.text].place.line
@@ -130,17 +126,17 @@ def _drop_duplicates(nodes: list[Node], findings: FaultCollector) -> list[Node]:
             continue
         if isinstance(node, Leaf):
             first[node.text] = node
-        kept.append(node)
-    return kept
+        unique.append(node)
+    return unique
 
 
 def _fit_line(node: Node, shape: LineField, findings: FaultCollector) -> Leaf | None:
     if not isinstance(node, Leaf):
-        return _report_wrong_kind(node, "a text", findings)
-    what = get_scalar_kind(node)
-    if what is not ScalarKind.TEXT:
-        shown = f"{quote_exactly(node.text)} is {what.value}" if node.text else "nothing is there"
-        findings.add(node.place, f"a text is expected, and {shown}; put it in quotes if it is meant as a text")
+        return _report_wrong_kind(node, "a string", findings)
+    kind = get_scalar_kind(node)
+    if kind is not ScalarKind.TEXT:
+        value = f"{quote_exactly(node.text)} is {kind.value}" if node.text else "the value is empty"
+        findings.add(node.place, f"this must be a string, but {value}; put it in quotes if you mean a string")
         return None
     problem = _find_text_fault(node.text, shape)
     if problem:
@@ -150,13 +146,13 @@ def _fit_line(node: Node, shape: LineField, findings: FaultCollector) -> Leaf | 
 
 def _find_text_fault(text: str, shape: LineField) -> str:
     if not text.strip():
-        return "the text is empty"
+        return "the string is empty"
     if text != text.strip() or "\n" in text or "\t" in text:
-        return "the text has to be one line without spaces around it; begin a long one with `>-`"
-    if len(text) > shape.most:
-        return f"the text has {len(text)} characters; {shape.most} is the most"
+        return "the string must be one line without spaces around it; start a long one with `>-`"
+    if len(text) > shape.max_chars:
+        return f"the string has {len(text)} characters; the limit is {shape.max_chars}"
     if shape.pattern and not re.fullmatch(shape.pattern, text):
-        return f"{quote_exactly(text)} does not fit; it has to be {shape.wants}"
+        return f"{quote_exactly(text)} must be {shape.pattern_words}"
     return ""
 
 
@@ -171,12 +167,12 @@ def _fit_choice(node: Node, shape: EnumField, findings: FaultCollector) -> Leaf 
 
 
 def _fit_integer(node: Node, shape: IntField, findings: FaultCollector) -> Leaf | None:
-    wanted = f"a whole number from {shape.least} to {shape.most}"
+    expected = f"a whole number from {shape.minimum} to {shape.maximum}"
     if not isinstance(node, Leaf) or get_scalar_kind(node) is not ScalarKind.WHOLE:
-        return _report_wrong_kind(node, wanted, findings)
-    if len(node.text) <= 20 and shape.least <= int(node.text) <= shape.most:
+        return _report_wrong_kind(node, expected, findings)
+    if len(node.text) <= 20 and shape.minimum <= int(node.text) <= shape.maximum:
         return node
-    findings.add(node.place, f"{quote_exactly(node.text)} is not {wanted}")
+    findings.add(node.place, f"{quote_exactly(node.text)} is not {expected}")
     return None
 
 
@@ -186,17 +182,17 @@ def _fit_boolean(node: Node, findings: FaultCollector) -> Leaf | None:
     return _report_wrong_kind(node, "`true` or `false`, without quotes", findings)
 
 
-def _report_wrong_kind(node: Node, wanted: str, findings: FaultCollector) -> None:
+def _report_wrong_kind(node: Node, expected: str, findings: FaultCollector) -> None:
     match node:
         case Fields():
-            there = "a mapping is there"
+            value = "it is a mapping"
         case Items():
-            there = "a list is there"
+            value = "it is a list"
         case Leaf(text="", plain=True):
-            there = "nothing is there"
+            value = "the value is empty"
         case Leaf():
-            there = f"{quote_exactly(node.text)} is {'in quotes' if not node.plain else get_scalar_kind(node).value}"
-    findings.add(node.place, f"{wanted} is expected, and {there}")
+            value = f"{quote_exactly(node.text)} is {'in quotes' if not node.plain else get_scalar_kind(node).value}"
+    findings.add(node.place, f"this must be {expected}, but {value}")
 
 
 def get_leaf(fields: Fields, name: str) -> Leaf | None:
@@ -205,19 +201,19 @@ def get_leaf(fields: Fields, name: str) -> Leaf | None:
 
 
 def get_text(fields: Fields, name: str) -> str:
-    """What the key says, or nothing where it is not there."""
-    found = get_leaf(fields, name)
-    return found.text if found else ""
+    """Return the value of the key, empty if it is missing."""
+    leaf = get_leaf(fields, name)
+    return leaf.text if leaf else ""
 
 
 def get_number(fields: Fields, name: str) -> int | None:
-    found = get_leaf(fields, name)
-    return int(found.text) if found else None
+    leaf = get_leaf(fields, name)
+    return int(leaf.text) if leaf else None
 
 
-def get_flag(fields: Fields, name: str, otherwise: bool) -> bool:
-    found = get_leaf(fields, name)
-    return found.text.casefold() == "true" if found else otherwise
+def get_flag(fields: Fields, name: str, default: bool) -> bool:
+    leaf = get_leaf(fields, name)
+    return leaf.text.casefold() == "true" if leaf else default
 
 
 def get_items(fields: Fields, name: str) -> tuple[Node, ...]:

@@ -1,8 +1,8 @@
-"""What does the workspace's own file say? Rules, a ceiling, a budget, and prompts in the folder beside it.
+"""What does the workspace's own menugate.yaml say? Rules, a ceiling, a budget, and the prompts in the folder beside it.
 
-It comes with the workspace, so anybody may have written it. Untrusted it narrows and does nothing else: its `allow`
-rules and its prompts are set aside. What a person trusts is the content, every byte of it: whatever was read here is
-what counts, and the digest over it is what trust is given to.
+It comes with the workspace, so anyone may have written it. Until the person trusts it, it can only narrow: its `allow`
+rules and its prompts are ignored. Trust is given to a digest of every byte that was read here, and only those bytes
+count.
 """
 
 import hashlib
@@ -14,8 +14,7 @@ from pathlib import Path
 from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.operator import read_budget, read_rules
 from mcp_server.config.operator_schema import BUDGET, CONFIG, PROFILES, RULE_LISTS
-from mcp_server.config.prompts import find_prompt_files
-from mcp_server.config.prompts import read_prompt_file as words_in
+from mcp_server.config.prompts import find_prompt_files, read_prompt_file
 from mcp_server.config.reader import Fields, parse_yaml, read_text_file
 from mcp_server.config.shapes import KeySpec, RecordField, fit, get_text
 from mcp_server.model.policy import Budget, RuleKind, RuleText
@@ -26,18 +25,16 @@ FILE = "menugate.yaml"
 PROMPTS = "menugate.prompts"
 FOLDER = RecordField(
     {
-        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` counts once the person trusts the folder"),
+        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` applies once the person trusts the folder"),
         "max_profile": KeySpec(PROFILES, "the highest permission profile for work in this folder"),
-        "budget": KeySpec(BUDGET, "what a run may spend here; the lower limit counts"),
+        "budget": KeySpec(BUDGET, "what a run may spend here; the lower limit applies"),
     },
-    "What a workspace says about work in it. It narrows; what it allows counts once the person trusts the folder.",
+    "Settings for work in this folder. They narrow; what they allow applies once the person trusts the folder.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceConfig:
-    """What the workspace says, as it was when it was read."""
-
     rules: tuple[RuleText, ...] = ()
     max_profile: Profile = Profile.UNRESTRICTED
     budget: Budget = field(default_factory=Budget)
@@ -47,7 +44,7 @@ class WorkspaceConfig:
 
     @property
     def digest(self) -> str:
-        """What trust is given to; it changes with every byte, and with a file more or less."""
+        """What trust is given to; it changes with every byte, and if a file is added or removed."""
         return hashlib.sha256(json.dumps(dict(self.texts), sort_keys=True).encode()).hexdigest()
 
     @property
@@ -56,24 +53,23 @@ class WorkspaceConfig:
 
     @property
     def widening_rules(self) -> tuple[RuleText, ...]:
-        """What counts only where the person trusts the folder."""
+        """The rules that apply only if the person trusts the folder."""
         return tuple(rule for rule in self.rules if rule.kind is RuleKind.ALLOW)
 
 
 def read_workspace_config(
-    workspace: Path, findings: FaultCollector, said: str | None = None, without: bool = False
+    workspace: Path, findings: FaultCollector, text: str | None = None, without: bool = False
 ) -> WorkspaceConfig:
-    """The workspace's own word; nothing where it says none. Faults are told with their lines. `said` is taken for what
-    its file says, where somebody has read it before; `without` leaves aside one that came since and does not count."""
+    """Read the workspace's file, or `text` if it was read before. `without` ignores a file that was added since."""
     path = workspace / FILE
     prompts, texts = _read_prompts(workspace, findings)
-    if said is None and (without or not path.is_file()):
+    if text is None and (without or not path.is_file()):
         return WorkspaceConfig(prompts=prompts, texts=texts)
-    said = read_text_file(path, findings) if said is None else said
-    if said is None:
+    text = read_text_file(path, findings) if text is None else text
+    if text is None:
         return WorkspaceConfig(prompts=prompts, texts=texts)
-    texts = {FILE: said, **texts}
-    node = parse_yaml(said, str(path), findings)
+    texts = {FILE: text, **texts}
+    node = parse_yaml(text, str(path), findings)
     fields = fit(_drop_operator_keys(node, findings), FOLDER, findings) if isinstance(node, Fields) else None
     if node is not None and not isinstance(node, Fields):
         fit(node, FOLDER, findings)
@@ -89,20 +85,20 @@ def read_workspace_config(
 
 
 def _drop_operator_keys(node: Fields, findings: FaultCollector) -> Fields:
-    """Without the keys that are the operator's alone, each of which is told as such."""
-    kept = Fields(node.place)
+    """Drop, and report, the keys that only the operator may set."""
+    remainder = Fields(node.place)
     for name, place in node.keys.items():
         if name in CONFIG.keys and name not in FOLDER.keys:
             findings.add(
                 place,
-                f"{quote_exactly(name)} is the operator's to set, in the menugate.yaml outside of the workspace;"
-                f" here may stand {', '.join(FOLDER.keys)}",
+                f"only the operator may set {quote_exactly(name)}, in a menugate.yaml outside the workspace;"
+                f" the keys allowed here are {', '.join(FOLDER.keys)}",
             )
             continue
-        kept.keys[name] = place
+        remainder.keys[name] = place
         if name in node.fields:
-            kept.fields[name] = node.fields[name]
-    return kept
+            remainder.fields[name] = node.fields[name]
+    return remainder
 
 
 def _read_prompts(workspace: Path, findings: FaultCollector) -> tuple[dict[str, str], dict[str, str]]:
@@ -113,11 +109,11 @@ def _read_prompts(workspace: Path, findings: FaultCollector) -> tuple[dict[str, 
         return prompts, texts
     for key, path in find_prompt_files(folder):
         try:
-            said = words_in(path)
+            text = read_prompt_file(path)
         except (OSError, UnicodeDecodeError):
-            said = None
-        if said is None:
-            findings.add(SourceLocation(str(path)), "this prompt is no readable text of at most 32 KB")
+            text = None
+        if text is None:
+            findings.add(SourceLocation(str(path)), "this prompt is not a readable text file of at most 32 KB")
             continue
-        prompts[key] = texts[f"{PROMPTS}/{key}.md"] = said
+        prompts[key] = texts[f"{PROMPTS}/{key}.md"] = text
     return prompts, texts

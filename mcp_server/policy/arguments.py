@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from mcp_server.model.schema import format_brief_schema
-from mcp_server.model.text import find_nearest_name, format_list, quote_text
+from mcp_server.model.text import find_nearest_name, format_count, format_list, quote_text
 from mcp_server.model.tools import Arguments, Schema, Tool
 
 DEEPEST = 64
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 SHORT = 40
-KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-WANTED = {
-    "string": "a text",
+KINDS = {dict: "an object", list: "a list"}
+TYPE_WORDS = {
+    "string": "a string",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
@@ -24,8 +24,6 @@ WANTED = {
     "object": "an object",
     "null": "null",
 }
-
-
 PLAIN = (str, bool, type(None))
 SETTLED = (str, int)
 """Texts and whole numbers stay as they are, and nearly every argument is one."""
@@ -34,7 +32,7 @@ LARGEST = 2**63 - 1
 
 
 def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], str | None]:
-    """The check of `Policy.unfit`: what is wrong with these arguments for that tool, or None."""
+    """Build the check of `Policy.unfit`, which says what is wrong with the arguments of a call, or None."""
     compiled: dict[str, Any] = {}
 
     def describe_misfit(name: str, arguments: Arguments) -> str | None:
@@ -45,8 +43,8 @@ def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments]
         validator = compiled.get(name)
         if validator is None:
             validator = compiled[name] = _compile(schema)
-        given = dict(arguments)
-        return None if validator.is_valid(given) else _describe_faults(schema, validator, given)
+        values = dict(arguments)
+        return None if validator.is_valid(values) else _describe_faults(schema, validator, values)
 
     return describe_misfit
 
@@ -58,7 +56,7 @@ def _compile(schema: Schema) -> Any:
 
 
 def find_json_fault(arguments: Arguments) -> str | None:
-    """What no schema can be asked about: NaN, text that is no text, bottomless nesting."""
+    """Describe what no schema can check: NaN, half of a surrogate pair, bottomless nesting."""
     waiting: list[tuple[str, int, Any]] = [("", 0, dict(arguments))]
     while waiting:
         where, depth, value = waiting.pop()
@@ -67,7 +65,7 @@ def find_json_fault(arguments: Arguments) -> str | None:
                 return f"{_describe_place(where)} holds half of a surrogate pair, which is not a character."
         elif isinstance(value, int | float):
             if value - value != 0:
-                return f"{_describe_place(where)} is not a number that JSON knows (NaN or infinity)."
+                return f"{_describe_place(where)} is NaN or infinity, which JSON does not have."
             if not -LARGEST <= value <= LARGEST:
                 return f"{_describe_place(where)} is too large a number."
         elif depth >= DEEPEST:
@@ -75,7 +73,7 @@ def find_json_fault(arguments: Arguments) -> str | None:
         elif isinstance(value, dict):
             for key, one in cast(dict[Any, Any], value).items():
                 if not isinstance(key, str) or (not key.isascii() and _has_surrogates(key)):
-                    return f"{_describe_place(where)} has a key that is not a text."
+                    return f"{_describe_place(where)} has a key that is not a string."
                 waiting.append((f"{where}.{key}" if where else key, depth + 1, one))
         elif isinstance(value, list):
             waiting += [(f"{where}[{index}]", depth + 1, one) for index, one in enumerate(cast(list[Any], value))]
@@ -89,21 +87,20 @@ def _has_surrogates(text: str) -> bool:
 
 
 def _describe_place(where: str) -> str:
-    return quote_text(where) if where else "the whole"
+    return quote_text(where) if where else "the arguments object"
 
 
-def _describe_faults(schema: Schema, validator: Any, given: Arguments) -> str:
-    """Every problem in one message, so that one correction is enough."""
-    # Sorted, because the validator's own order is not promised to be the same every time.
-    found = sorted({text for error in validator.iter_errors(given) for text in _explain_error(error, schema, given)})
-    more = [f"and {len(found) - MOST_FAULTS} more"] if len(found) > MOST_FAULTS else []
-    takes = format_brief_schema(schema)
-    return (
-        "; ".join(found[:MOST_FAULTS] + more) + "." + (f" It takes: {takes}." if takes else " It takes no arguments.")
-    )
+def _describe_faults(schema: Schema, validator: Any, values: Arguments) -> str:
+    """Put every fault into one message, so that one correction is enough."""
+    # Sorted, because the validator does not promise an order.
+    faults = sorted({text for error in validator.iter_errors(values) for text in _explain_error(error, schema, values)})
+    more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
+    signature = format_brief_schema(schema)
+    takes = f"It takes: {signature}." if signature else "It takes no arguments."
+    return f"{'; '.join(faults[:MAX_FAULTS] + more)}. {takes}"
 
 
-def _explain_error(error: Any, schema: Schema, given: Arguments) -> Iterator[str]:
+def _explain_error(error: Any, schema: Schema, values: Arguments) -> Iterator[str]:
     path, kind = list(error.instance_path), error.kind
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
     details: dict[str, Any] = kind.as_dict()
@@ -112,63 +109,63 @@ def _explain_error(error: Any, schema: Schema, given: Arguments) -> Iterator[str
     elif kind.name == "additionalProperties":
         known = _list_keys(schema, path)
         for number, key in enumerate(sorted(details["unexpected"])):
-            # Looked for where it can be shown: there may be hundreds of thousands of them.
-            near = find_nearest_name(key, known) if number < MOST_FAULTS else None
-            yield f"{_describe_key(where, key)} is not an argument" + (
-                f" (did you mean {quote_text(near)}?)" if near else ""
-            )
+            # Only for those that are shown: there may be hundreds of thousands.
+            near = find_nearest_name(key, known) if number < MAX_FAULTS else None
+            hint = f" (did you mean {quote_text(near)}?)" if near else ""
+            yield f"{_describe_key(where, key)} is not an argument{hint}"
     else:
-        value = _describe_value(_find_value(given, path))
-        yield f"{_describe_place(where)} is {value}, {_describe_wanted(kind.name, details)}"
+        value = _describe_value(_find_value(values, path))
+        yield f"{_describe_place(where)} must {_describe_requirement(kind.name, details)}, but is {value}"
 
 
 def _describe_key(where: str, key: str) -> str:
     return quote_text(f"{where}.{key}" if where else key)
 
 
-def _describe_wanted(keyword: str, details: Mapping[str, Any]) -> str:
-    limit = details.get("limit")
+def _describe_requirement(keyword: str, details: Mapping[str, Any]) -> str:
+    limit: Any = details.get("limit")
     match keyword:
         case "type":
-            return f"and has to be {_describe_kinds(details['types'])}"
+            return f"be {_describe_kinds(details['types'])}"
         case "enum":
-            return f"and has to be one of {format_list(map(str, details['options'][:20]))}"
+            return f"be one of {format_list(map(str, details['options'][:20]))}"
         case "const":
-            return f"and has to be {quote_text(str(details['expected_value']))}"
+            return f"be {quote_text(str(details['expected_value']))}"
         case "minimum" | "maximum":
-            return f"and has to be at {'least' if keyword == 'minimum' else 'most'} {limit}"
+            return f"be at {'least' if keyword == 'minimum' else 'most'} {limit}"
         case "exclusiveMinimum" | "exclusiveMaximum":
-            return f"and has to be {'more' if keyword == 'exclusiveMinimum' else 'less'} than {limit}"
+            return f"be {'more' if keyword == 'exclusiveMinimum' else 'less'} than {limit}"
         case "minLength" | "maxLength":
-            return f"and has to have at {'least' if keyword == 'minLength' else 'most'} {limit:,} characters"
+            return f"have at {'least' if keyword == 'minLength' else 'most'} {format_count(limit, 'character')}"
         case "minItems" | "maxItems" | "minProperties" | "maxProperties":
-            return f"and has to have at {'least' if keyword.startswith('min') else 'most'} {limit:,} entries"
+            entries = format_count(limit, "entry", "entries")
+            return f"have at {'least' if keyword.startswith('min') else 'most'} {entries}"
         case "pattern":
-            return f"and has to fit the pattern {quote_text(details['pattern'])}"
+            return f"match the pattern {quote_text(details['pattern'])}"
         case "anyOf" | "oneOf":
             return _describe_branches(details["context"])
         case _:
-            return f"and does not meet {quote_text(keyword)} of the schema"
+            return f"meet {quote_text(keyword)} of the schema"
 
 
 def _describe_branches(context: Any) -> str:
-    """Alternatives that differ in kind are told by kind; others only by their number."""
+    """Name the types of the alternatives if they differ in type, otherwise say how many there are."""
     errors = [branch[0] for branch in context if branch]
     if not errors or len(errors) < len(context):
-        return "and fits several of its forms at once"
+        return "match only one of its forms"
     if all(error.kind.name == "type" for error in errors):
-        return f"and has to be {_describe_kinds([kind for error in errors for kind in error.kind.as_dict()['types']])}"
-    return f"and fits none of its {len(context)} forms"
+        return f"be {_describe_kinds([kind for error in errors for kind in error.kind.as_dict()['types']])}"
+    return f"match one of its {len(context)} forms"
 
 
 def _describe_kinds(types: list[str]) -> str:
-    return " or ".join(dict.fromkeys(WANTED[kind] for kind in types))
+    return " or ".join(dict.fromkeys(TYPE_WORDS[kind] for kind in types))
 
 
 def _describe_value(value: Any) -> str:
-    """The kind of a value, and a short value itself; a long one may hold anything."""
+    """Name the type of a value, and the value itself if it is short; a long one may hold anything."""
     if isinstance(value, str):
-        return f"the text {quote_text(value)}" if len(value) <= SHORT else f"a text of {len(value):,} characters"
+        return f"the string {quote_text(value)}" if len(value) <= SHORT else f"a string of {len(value):,} characters"
     if isinstance(value, bool | None):
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, int | float):
@@ -176,24 +173,25 @@ def _describe_value(value: Any) -> str:
     return f"{KINDS[type(value)]} of {len(value):,}"
 
 
-def _find_value(given: Any, path: list[str | int]) -> Any:
+def _find_value(value: Any, path: list[str | int]) -> Any:
     for step in path:
-        given = given[step]
-    return given
+        value = value[step]
+    return value
 
 
 def _list_keys(schema: Any, path: list[str | int]) -> list[str]:
-    """The names an object at that path may have."""
+    """List the keys that an object at that path may have."""
     for step in path:
         schema = _find_entry_schema(schema, None if isinstance(step, int) else step)
     return [key for one in _list_alternatives(schema) for key in one.get("properties", {})]
 
 
 def normalize_arguments(schema: Any, value: Any) -> Any:
-    """The same arguments with 3.0 written as 3 where a whole number is wanted: JSON Schema holds both for integers,
-    and a tool should not have to know. Gives back what it got where nothing changes."""
+    """Write 3.0 as 3 where an integer is required: JSON Schema accepts both, and no tool should have to know.
+
+    Returns the same object if nothing changes."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() and _is_integer_wanted(schema) else value
+        return int(value) if value.is_integer() and _is_integer_allowed(schema) else value
     if isinstance(value, Mapping):
         entries = cast(Mapping[str, Any], value)
         if all(isinstance(one, SETTLED) for one in entries.values()):
@@ -202,14 +200,16 @@ def normalize_arguments(schema: Any, value: Any) -> Any:
         return value if all(changed[key] is entries[key] for key in entries) else changed  # pyright: ignore[reportUnknownVariableType]  # any JSON
     if isinstance(value, list):
         items = cast(list[Any], value)
-        listing = [normalize_arguments(_find_entry_schema(schema, None), one) for one in items]
-        return items if all(one is other for one, other in zip(listing, items, strict=True)) else listing
+        changed = [normalize_arguments(_find_entry_schema(schema, None), one) for one in items]
+        return items if all(one is other for one, other in zip(changed, items, strict=True)) else changed
     return value
 
 
 def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], Arguments]:
-    """The reading of `Policy.meant`, for these tools: many hosts fill in every optional argument, and say nothing by
-    null, or by an empty text where the schema takes none. What others made may tell null from nothing."""
+    """Build the reading of `Policy.meant`, which drops arguments that say nothing.
+
+    Many hosts fill in every optional argument, with null, or with an empty string that the schema does not accept.
+    Arguments of other packs' tools stay as they are: there null may mean something."""
 
     def drop_nulls(name: str, arguments: Arguments) -> Arguments:
         if all(isinstance(one, SETTLED) and one != "" for one in arguments.values()):
@@ -220,21 +220,21 @@ def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Argument
 
 
 def _drop_empty_entries(schema: Any, value: Any) -> Any:
-    """Without the entries that say nothing, at every depth that the schema describes."""
+    """Drop the entries that say nothing, at every depth that the schema describes."""
     if isinstance(value, list):
-        below = _find_entry_schema(schema, None)
-        return [_drop_empty_entries(below, one) for one in cast(list[Any], value)]
+        entry_schema = _find_entry_schema(schema, None)
+        return [_drop_empty_entries(entry_schema, one) for one in cast(list[Any], value)]
     if not isinstance(value, Mapping):
         return value
-    every = list(_list_alternatives(schema))
-    needed = {name for one in every for name in one.get("required", ())}
-    closed = any(one.get("additionalProperties") is False for one in every)
-    said: dict[str, Any] = {}
+    alternatives = list(_list_alternatives(schema))
+    required = {name for one in alternatives for name in one.get("required", ())}
+    closed = any(one.get("additionalProperties") is False for one in alternatives)
+    kept_entries: dict[str, Any] = {}
     for name, one in cast(Mapping[str, Any], value).items():
-        below = _find_entry_schema(schema, name)
-        if name in needed or not (below or closed) or not _is_empty_value(below, one):
-            said[name] = _drop_empty_entries(below, one)
-    return said
+        entry_schema = _find_entry_schema(schema, name)
+        if name in required or not (entry_schema or closed) or not _is_empty_value(entry_schema, one):
+            kept_entries[name] = _drop_empty_entries(entry_schema, one)
+    return kept_entries
 
 
 def _is_empty_value(schema: Any, value: Any) -> bool:
@@ -242,28 +242,31 @@ def _is_empty_value(schema: Any, value: Any) -> bool:
         return not any(_is_kind_allowed(one, "null") for one in _list_alternatives(schema))
     if value != "" or not schema:
         return False
-    every = [one for one in _list_alternatives(schema) if one.keys() & {"type", "enum", "minLength"}]
-    return bool(every) and not any(_is_kind_allowed(one, "string") and not _is_empty_text_refused(one) for one in every)
+    limits = {"type", "enum", "minLength"}
+    alternatives = [one for one in _list_alternatives(schema) if one.keys() & limits]
+    return bool(alternatives) and not any(
+        _is_kind_allowed(one, "string") and not _is_empty_text_refused(one) for one in alternatives
+    )
 
 
 def _is_kind_allowed(schema: Mapping[str, Any], kind: str) -> bool:
-    said = schema.get("type", ())
-    return said == kind or (isinstance(said, list) and kind in cast(list[str], said))
+    kinds = schema.get("type", ())
+    return kinds == kind or (isinstance(kinds, list) and kind in cast(list[str], kinds))
 
 
 def _is_empty_text_refused(schema: Mapping[str, Any]) -> bool:
-    """Is this a text of which an empty one says nothing?"""
+    """True if the schema rejects the empty string, so that one says nothing."""
     return schema.get("minLength", 0) > 0 or ("enum" in schema and "" not in schema["enum"])
 
 
 def _find_entry_schema(schema: Any, key: str | None) -> Any:
-    """The schemas of an entry (or of a list's items), as alternatives."""
-    found: list[Any] = []
+    """Find the schemas of an entry, or of a list's items if there is no key, as alternatives."""
+    schemas: list[Any] = []
     for one in _list_alternatives(schema):
         properties: Mapping[str, Any] = one.get("properties", {})
-        below = one.get("items") if key is None else properties.get(key, one.get("additionalProperties"))
-        found += [below] if isinstance(below, Mapping) else []
-    return {"anyOf": found} if found else {}
+        entry_schema = one.get("items") if key is None else properties.get(key, one.get("additionalProperties"))
+        schemas += [entry_schema] if isinstance(entry_schema, Mapping) else []
+    return {"anyOf": schemas} if schemas else {}
 
 
 def _list_alternatives(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -275,7 +278,7 @@ def _list_alternatives(schema: Any) -> Iterator[Mapping[str, Any]]:
                 yield from _list_alternatives(one)
 
 
-def _is_integer_wanted(schema: Any) -> bool:
-    said = [one.get("type") for one in _list_alternatives(schema)]
-    kinds = {kind for one in said for kind in (cast(list[str], one) if isinstance(one, list) else [one])}
+def _is_integer_allowed(schema: Any) -> bool:
+    types = [one.get("type") for one in _list_alternatives(schema)]
+    kinds = {kind for one in types for kind in (cast(list[str], one) if isinstance(one, list) else [one])}
     return "integer" in kinds and "number" not in kinds

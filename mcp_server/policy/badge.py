@@ -1,4 +1,4 @@
-"""How does the posture look in one glance? In full, in two-letter codes where there is little room, and as a title."""
+"""How does the posture look at a glance? In full, in two-letter codes where space is short, or as a window title."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from mcp_server.model.posture import (
 SHOWN = ("work_mode", "run_control", "profile", "model_mode")
 NARROW = 80
 ALWAYS_IN_FULL = frozenset({WorkMode.REPAIR, WorkMode.REVIEW})
-"""Nobody has to puzzle out that something is wrong, or that nothing will be changed."""
+"""Too important for a code: something is being repaired, or nothing may change."""
 CODES: Mapping[Value, str] = {
     WorkMode.CHAT: "Ch",
     WorkMode.PLAN: "Pl",
@@ -37,7 +37,7 @@ CODES: Mapping[Value, str] = {
     ModelMode.SMART: "Sm",
     ModelMode.DEEP: "De",
 }
-"""Two letters, because the first ones of restricted, repair, review and research are the same."""
+"""Two letters, because restricted, repair, review and research start with the same one."""
 
 
 def get_badge_values(posture: Posture) -> tuple[Value, ...]:
@@ -59,7 +59,7 @@ def format_badge(posture: Posture, columns: int = NARROW) -> str:
 
 
 def format_title(posture: Posture, project: str) -> str:
-    """For a terminal's title, where there is room for a line and no more."""
+    """Format the one line of a terminal's title."""
     parts = (posture.work_mode, CODES[posture.run_control].upper(), posture.profile, posture.model_mode)
     return f"menugate[{'|'.join(map(str, parts))}] {project}"
 
@@ -74,7 +74,7 @@ def describe_axis_values(axes: Mapping[str, Value | None]) -> str:
 
 
 def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[PostureChange, str]]:
-    """What will still happen by itself, or upon a yes: each change with its words."""
+    """Describe each change that will still happen, by itself or once it is confirmed."""
     if choice is None:
         return []
     trials = [
@@ -91,7 +91,7 @@ def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[Posture
 
 def describe_change_timing(change: PostureChange) -> str:
     if change.unconfirmed:
-        return f"{change.scope}, once the person says yes"
+        return f"{change.scope}, once you confirm it"
     calls = ", ".join(str(seq) for seq, _ in change.calls)
     return f"{change.scope}{f' (call {calls})' if calls else ''}{format_session_suffix(change)}"
 

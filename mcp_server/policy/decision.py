@@ -1,16 +1,16 @@
-"""May this tool run, and is it to be seen at all?
+"""May this tool run, and is it listed at all?
 
-One function answers both, so that what is hidden is refused and what is refused is hidden. Every layer only narrows;
+One function answers both, so every hidden tool is refused and every refused tool is hidden. A layer can only narrow;
 the first refusal, in the order of LAYERS, is the one reported.
 
-- A tool's own stages, effect and profile are its floor: where they do not fit it is hidden, and refused whatever the
-  arguments. Its demand for these arguments is judged beside them in the same layers, and is asked for only once the
-  arguments are known to fit. A tool of which some calls only read therefore declares the reading effect as its own.
-- Rules: block > deny > ask > allow. An allow rule answers beforehand what menugate asks by default: before a write in
-  work mode chat, and a demand's question that says it is waivable (which a profile may answer too, where the demand
-  names one). It lifts nothing else: no block, deny or ask rule, no mode, stage or profile, nothing that destroys or
-  changes production, and not the person's `manual`.
-- Whatever cannot be judged, because a rule, a schema or a demand fails, is refused.
+- A tool's own stages, effect and profile are its floor: if they do not fit, it is hidden, and refused whatever the
+  arguments. The same layers check its demand for these arguments, which is computed only after the arguments fit the
+  schema. So a tool that only reads in some calls declares a reading effect as its own.
+- Rules: block > deny > ask > allow. An allow rule waives only the questions that menugate asks by default: before a
+  write in work mode `chat`, and a demand's question that is waivable (a profile may waive it too, if the demand names
+  one). It lifts nothing else: no block, deny or ask rule, no mode, stage or profile, no question about destroying
+  something or changing production, and not run control `manual`.
+- If a rule, a schema or a demand fails, the call is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,6 +22,7 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, SandboxState, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
+from mcp_server.model.text import format_count
 from mcp_server.model.tools import ASKING, READING, Arguments, Confirmation, Demand, Effect, RuleSubject, Tool
 from mcp_server.policy import phases, refusals
 from mcp_server.policy.own_commands import find_acting_command
@@ -35,9 +36,9 @@ MAY_GO_UNASKED = frozenset({Confirmation.NEVER, Confirmation.BY_ARGUMENTS})
 
 @dataclass(frozen=True)
 class DecisionCase:
-    """One question put to the layers, and what several of them need to know, found out once and only if asked."""
+    """One question to the layers. What several of them need is computed once, and only if one asks."""
 
-    found: Tool | None
+    tool_or_none: Tool | None
     call: Call
     session: Session
     posture: Posture
@@ -45,27 +46,26 @@ class DecisionCase:
 
     @property
     def tool(self) -> Tool:
-        assert self.found is not None, "the find layer answers first"
-        return self.found
+        assert self.tool_or_none is not None, "the find layer answers first"
+        return self.tool_or_none
 
     @property
     def is_visibility_check(self) -> bool:
-        """No call yet: the question is whether the tool is to be seen."""
+        """True if there is no call, and the question is whether to list the tool."""
         return self.call.arguments is None
 
     @cached_property
     def argument_fault(self) -> str | None:
-        """What is wrong with the arguments."""
         if self.call.arguments is None:
             return None
         try:
             return self.policy.unfit(self.tool.name, self.call.arguments)
-        except Exception:  # a schema may be a third party's: what cannot be checked does not run
+        except Exception:  # a third party's schema may fail: what cannot be checked does not run
             return "they could not be checked."
 
     @cached_property
     def demand(self) -> Demand | None:
-        """What the call would do; None while nobody can say: no arguments, unfit ones, or a demand that fails."""
+        """What the call would do; None without arguments, if they do not fit, or if the tool's own code fails."""
         if self.call.arguments is None or self.argument_fault is not None:
             return None
         try:
@@ -81,23 +81,28 @@ class DecisionCase:
 
     @property
     def readings(self) -> tuple[Arguments, ...]:
-        """The arguments as they were written and, where links make that something else, as what they mean."""
+        """The arguments as written and, if links lead elsewhere, with the links resolved."""
         return tuple(one for one in (self.call.arguments, self.call.led) if one is not None)
 
     @cached_property
     def rule_words(self) -> frozenset[str] | None:
-        """What rules about this call are found by; None where every rule has to be asked."""
+        """The words by which rules about this call are found; None if every rule must be tested."""
         if self.call.arguments is None:
             return None
-        try:
-            found = [find_call_words(self.tool, one, self.policy.read_line) for one in self.readings]
-        except Exception:  # arguments of a kind nobody thought of
-            return None
-        return None if None in found else frozenset[str]().union(*(one for one in found if one is not None))
+        words = frozenset[str]()
+        for reading in self.readings:
+            try:
+                more = find_call_words(self.tool, reading, self.policy.read_line)
+            except Exception:  # arguments may be of any kind: test every rule
+                return None
+            if more is None:
+                return None
+            words |= more
+        return words
 
     @property
     def person_only_command(self) -> str | None:
-        """The command of menugate's own by which this line would answer or choose in the person's place."""
+        """The menugate command by which this shell line would answer or choose in the person's place."""
         argument, kind = self.tool.subject or ("", None)
         line = (self.call.arguments or {}).get(argument)
         if kind is not RuleSubject.COMMAND or not isinstance(line, str):
@@ -105,11 +110,11 @@ class DecisionCase:
         return find_acting_command(line, self.policy.read_line)
 
     def find_rule(self, kind: RuleKind) -> Rule | None:
-        """The rule of that list that speaks about this call."""
+        """Find the first rule of this kind that applies to the call."""
         if not self.policy.rules.get_shelf(self.tool.name, kind):
             return None
-        could = self.policy.rules.find_for_call(self.tool.name, kind, self.rule_words)
-        return next((rule for rule in could if self._is_rule_applicable(rule)), None)
+        candidates = self.policy.rules.find_for_call(self.tool.name, kind, self.rule_words)
+        return next((rule for rule in candidates if self._is_rule_applicable(rule)), None)
 
     def _is_rule_applicable(self, rule: Rule) -> bool:
         if rule.applies is None:
@@ -117,14 +122,14 @@ class DecisionCase:
         if self.call.arguments is None:
             return False
         try:
-            spoken = [rule.applies(self.tool, one) for one in self.readings]
-            return all(spoken) if rule.kind is RuleKind.ALLOW else any(spoken)
-        except Exception:  # a rule that cannot be judged narrows
+            answers = [rule.applies(self.tool, reading) for reading in self.readings]
+            return all(answers) if rule.kind is RuleKind.ALLOW else any(answers)
+        except Exception:  # a rule that fails narrows
             return rule.kind is not RuleKind.ALLOW
 
 
 def check_tool_exists(case: DecisionCase) -> Decision | None:
-    return refusals.refuse_unknown_tool(case.call.tool, case.policy) if case.found is None else None
+    return refusals.refuse_unknown_tool(case.call.tool, case.policy) if case.tool_or_none is None else None
 
 
 def check_blocklist(case: DecisionCase) -> Decision | None:
@@ -134,15 +139,15 @@ def check_blocklist(case: DecisionCase) -> Decision | None:
 
 
 def refuse_by_rules(case: DecisionCase, kind: RuleKind) -> Decision | None:
-    """By a rule of that list about the call, or about something in the tree that it takes whole."""
+    """Refuse by a rule of this kind about the call, or about a path in the folder that it takes whole."""
     if rule := case.find_rule(kind):
         return refusals.refuse_by_rule(case.tool, rule)
     return refusals.refuse_path_beneath(case.tool, case.call, kind) if case.call.beneath else None
 
 
 def check_mode(case: DecisionCase) -> Decision | None:
-    here = case.policy.menus.get(case.session.mode)
-    if case.tool.meta or (here and case.tool.name in here.tools):
+    mode = case.policy.menus.get(case.session.mode)
+    if case.tool.meta or (mode and case.tool.name in mode.tools):
         return None
     if (case.session.flat or case.call.within) and case.policy.menus.find_modes_with(case.tool.name):
         return None
@@ -162,32 +167,32 @@ def check_stage(case: DecisionCase) -> Decision | None:
 
 
 def check_phase(case: DecisionCase) -> Decision | None:
-    """Does the phase that the run chose include this?"""
+    """Refuse what the run's phase does not include."""
     now, tool, within = case.session.phase, case.tool, case.call.within
     if now is None or phases.is_tool_in_phase(now, tool.name):
         return None
     if not phases.is_phase_narrowing(case.session, tool, case.policy.menus, within):
         return None
-    # What a tool does on the way to its answer is narrowed as well, unless it only looks.
-    looks = within is not None and case.demand is not None and READING.issuperset(case.effects)
-    return None if looks else refusals.refuse_wrong_phase(tool, now)
+    # The calls that a tool makes for its own answer are narrowed too, unless they only read.
+    only_reads = within is not None and case.demand is not None and READING.issuperset(case.effects)
+    return None if only_reads else refusals.refuse_wrong_phase(tool, now)
 
 
 def check_profile(case: DecisionCase) -> Decision | None:
-    given = case.posture.cap_profile(case.policy.ceiling).profile
-    shelter = case.policy.shelter() if case.tool.shut_in else SandboxState.THERE
-    if shelter is SandboxState.REFUSED:
+    profile = case.posture.cap_profile(case.policy.ceiling).profile
+    sandbox = case.policy.shelter() if case.tool.shut_in else SandboxState.THERE
+    if sandbox is SandboxState.REFUSED:
         return refusals.refuse_without_sandbox(case.tool)
-    asked = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
-    for least, these_arguments in asked:
-        needed = least if shelter is SandboxState.THERE else least.next_higher
-        if not given.covers(needed):
-            low = refusals.refuse_low_profile(
+    minimums = [(case.tool.profile, False)] + ([(case.demand.profile, True)] if case.demand else [])
+    for minimum, these_arguments in minimums:
+        needed = minimum if sandbox is SandboxState.THERE else minimum.next_higher
+        if not profile.covers(needed):
+            refusal = refusals.refuse_low_profile(
                 case.tool, needed, case.posture, case.policy, these_arguments=these_arguments
             )
-            return low if needed is least else refusals.explain_missing_sandbox(low)
+            return refusal if needed is minimum else refusals.explain_missing_sandbox(refusal)
     demand = case.demand
-    if demand and demand.takes and demand.asked_below and not given.covers(demand.asked_below):
+    if demand and demand.takes and demand.asked_below and not profile.covers(demand.asked_below):
         return refusals.refuse_useless_question(case.tool, demand, case.session, case.posture, case.policy)
     return None
 
@@ -205,20 +210,20 @@ def check_arguments(case: DecisionCase) -> Decision | None:
 def check_budget(case: DecisionCase) -> Decision | None:
     if case.tool.meta:
         return None
-    held = find_hold(case.session, case.posture)
-    if held is not None:
-        return refusals.refuse_paused_run(held)
+    hold = find_hold(case.session, case.posture)
+    if hold is not None:
+        return refusals.refuse_paused_run(hold)
     if case.is_visibility_check:
         return None
-    allowed, spent = case.policy.budget, case.call.spent
-    for limit, used, what in (
-        (allowed.calls, spent.calls, "calls"),
-        (allowed.minutes, spent.minutes, "minutes"),
-        (allowed.result_bytes, spent.result_bytes, "bytes of results"),
-        (allowed.repeated_failures, spent.repeated_failures, "repetitions of a call that fails"),
+    budget, spent = case.policy.budget, case.call.spent
+    for limit, used, noun in (
+        (budget.calls, spent.calls, "call"),
+        (budget.minutes, spent.minutes, "minute"),
+        (budget.result_bytes, spent.result_bytes, "result byte"),
+        (budget.repeated_failures, spent.repeated_failures, "repeated failure"),
     ):
         if limit is not None and used >= limit:
-            return refusals.refuse_spent_budget(f"{limit:,} {what}")
+            return refusals.refuse_spent_budget(format_count(limit, noun))
     if case.session.phase is None:
         return None
     step = phases.find_counted_step(case.session, case.tool, case.policy.menus, case.call.within)
@@ -226,11 +231,11 @@ def check_budget(case: DecisionCase) -> Decision | None:
 
 
 def find_hold(session: Session, posture: Posture) -> Hold | None:
-    """What pauses this session's run now. A unit pauses `assisted` alone, and a spent budget its own run."""
-    held = session.held
-    if held is None or (held.by is Holder.UNIT and posture.run_control is not RunControl.ASSISTED):
+    """Find what pauses this session's run. A unit pauses it only in `assisted`, a spent budget only its own run."""
+    hold = session.held
+    if hold is None or (hold.by is Holder.UNIT and posture.run_control is not RunControl.ASSISTED):
         return None
-    return held if held.run in ("", session.run) else None
+    return hold if hold.run in ("", session.run) else None
 
 
 def check_confirmation(case: DecisionCase) -> Decision | None:
@@ -248,7 +253,7 @@ def check_confirmation(case: DecisionCase) -> Decision | None:
 
 
 def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
-    """Why the person is asked whatever the rules allow."""
+    """List the reasons to ask the person whatever the rules allow."""
     reasons: list[str] = []
     always = demand.effect in ASKING or case.tool.confirmation not in MAY_GO_UNASKED
     if demand.confirm and (always or not demand.waivable):
@@ -261,20 +266,20 @@ def list_firm_reasons(case: DecisionCase, demand: Demand) -> list[str]:
 
 
 def list_waivable_reasons(case: DecisionCase, demand: Demand) -> list[str]:
-    """Why the person is asked unless an allow rule has answered already."""
+    """List the reasons to ask the person that an allow rule waives."""
     reasons: list[str] = []
-    given = case.posture.cap_profile(case.policy.ceiling).profile
-    settled = demand.asked_below is not None and given.covers(demand.asked_below)
+    profile = case.posture.cap_profile(case.policy.ceiling).profile
+    waived = demand.asked_below is not None and profile.covers(demand.asked_below)
     always = demand.effect in ASKING or case.tool.confirmation not in MAY_GO_UNASKED
-    if demand.confirm and demand.waivable and not always and not settled:
+    if demand.confirm and demand.waivable and not always and not waived:
         reasons.append(demand.confirm)
     if case.posture.work_mode is WorkMode.CHAT and demand.effect not in READING:
-        reasons.append("work mode `chat` asks before anything is changed")
+        reasons.append("work mode `chat` asks before every change")
     return reasons
 
 
-def find_sparing_rule(case: DecisionCase) -> Rule | None:
-    """The allow rule that spared the person a question, for the record."""
+def find_waiving_rule(case: DecisionCase) -> Rule | None:
+    """Find the allow rule that waived a question, for the record."""
     if case.demand is None or case.call.approved or not list_waivable_reasons(case, case.demand):
         return None
     return case.find_rule(RuleKind.ALLOW)
@@ -300,18 +305,18 @@ def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, po
     for layer in LAYERS:
         if answer := layer(case):
             return answer
-    waiver = find_sparing_rule(case)
+    waiver = find_waiving_rule(case)
     return Decision(Verdict.ALLOW, rule=waiver.text if waiver else None, demand=case.demand)
 
 
-# Which tools does a session see? Those that the decision, asked without arguments, does not refuse.
+# Which tools does a session see? Those that `decide` does not refuse without arguments.
 
 ANYWHERE = Session(id="", principal="", flat=True)
-"""Nobody in particular, who stands in every mode at once."""
+"""A session that is in every mode at once."""
 
 
 def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
-    """The meta-tools first, then those of the session's mode (of every mode, where all are shown), in menu order."""
+    """List the meta-tools, then those of the session's mode (of all modes, if the list is flat), in menu order."""
     mode = policy.menus.get(session.mode)
     modes = policy.menus if session.flat else (mode,) if mode else ()
     names = dict.fromkeys((*META_TOOLS, *(tool for mode in modes for tool in mode.tools)))
@@ -319,7 +324,7 @@ def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tu
 
 
 def list_allowed_tools(posture: Posture, policy: Policy) -> tuple[str, ...]:
-    """Every tool that the posture allows in some mode, in menu order, for hosts that search tools by themselves."""
+    """List the tools of all modes that the posture allows, in menu order, for hosts that search tools themselves."""
     return list_visible_tools(ANYWHERE, posture, policy)
 
 

@@ -1,6 +1,6 @@
-"""Was a predicate meant, written as another language writes one? It would be a text that no call has.
+"""Is this a predicate in another language's syntax? Taken as text to match, it would match no call.
 
-`depth: 3`, `3 lt depth`, `gt depth 3`, `$.depth gt 3`, `"depth" gt 3`, `not depth`: each with the spelling that speaks.
+Finds `depth: 3`, `3 lt depth`, `gt depth 3`, `$.depth gt 3`, `"depth" gt 3` and `not depth`, and suggests our syntax.
 """
 
 import re
@@ -8,7 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from mcp_server.model.text import find_nearest_name, quote_text, strip_curly_quotes
-from mcp_server.policy.rule_slips import MEANT, SAYINGS, describe_missing_argument, describe_wrong_operator
+from mcp_server.policy.rule_slips import (
+    OPERATOR_BY_SYNONYM,
+    SYNONYMS,
+    describe_missing_argument,
+    describe_wrong_operator,
+)
 
 NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
 LITERAL = r"""-?\d+(?:\.\d+)?|(?i:true|false|null)|"[^"]*"|'[^']*'|\[[^\]]*\]"""
@@ -34,15 +39,15 @@ COMMAS = re.compile(rf"(?P<name>{NAME})\s*,\s*(?P<op>[a-z_]+)(?:\s*,\s*(?P<value
 FLIPPED = {"gt": "lt", "lt": "gt", "in": "contains", "contains": "in", "not_in": "neq"}
 INCLUSIVE = frozenset([">=", "=>", "ge", "gte", "<=", "=<", "le", "lte"])
 NO_WORDS = frozenset(("eq", "neq", "gt", "lt", "not_in", "glob", "regex"))
-"""Operators that no name of a file has for a word."""
+"""Operators that do not occur as words in file names."""
 
 
 def describe_foreign_predicate(
     text: str, arguments: Collection[str], ops: Collection[str], command: bool
 ) -> str | None:
-    """What was meant by a bracket that was taken for a text to match; None where it can be meant so.
+    """Say which predicate was meant by text in brackets; None if it may be text to match.
 
-    `command`: the text is a line of shell, in which an argument's name may be a program's.
+    `command`: the text is a shell line, in which the name of an argument may be that of a program.
     """
     for read in (
         _read_entries,
@@ -51,16 +56,16 @@ def describe_foreign_predicate(
         *(() if command else (_read_denial, _read_prefix_predicate)),
         _read_backwards_predicate,
     ):
-        if meant := next(read(text, arguments, ops, command), None):
-            missing = describe_missing_argument(_get_first_name(meant), arguments)
-            return f"{quote_text(text)} is no predicate; did you mean {quote_text(meant)}?{missing}"
+        if predicate := next(read(text, arguments, ops, command), None):
+            missing = describe_missing_argument(_get_first_name(predicate), arguments)
+            return f"{quote_text(text)} is not a predicate; did you mean {quote_text(predicate)}?{missing}"
     return None
 
 
 def _read_entries(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`depth: 3`, `{depth: 3}`."""
     braced = text.startswith("{") and text.endswith("}")
-    found: list[str] = []
+    predicates: list[str] = []
     for part in NEXT.split(text[1:-1] if braced else text):
         entry = ENTRY.fullmatch(part)
         if entry is None:
@@ -75,78 +80,78 @@ def _read_entries(text: str, arguments: Collection[str], ops: Collection[str], c
         if command and not braced and not (plain and entry["gap"]):
             return
         op, _, rest = value.partition(" ")
-        said = (op, rest) if op in ops and (rest or op == "exists") else (_choose_operator(value), value)
-        found.append(_format_predicate(name, *said))
-    yield " and ".join(found)
+        operator_and_value = (op, rest) if op in ops and (rest or op == "exists") else (_choose_operator(value), value)
+        predicates.append(_format_predicate(name, *operator_and_value))
+    yield " and ".join(predicates)
 
 
 def _read_path_predicate(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`$.depth gt 3`, `"depth" gt 3`, `edits[0].text exists`."""
-    found = PLACE.fullmatch(text)
-    if found is None:
+    match = PLACE.fullmatch(text)
+    if match is None:
         return
-    indexed = "[" in found["path"]
-    path = re.sub(r"""\[(?:\d*|\*)\]|["'`\]]""", "", found["path"]).replace("[", ".").lstrip("$@.")
-    op, known = found["op"], _get_first_name(path) in arguments
-    if not path or path == found["path"]:
+    indexed = "[" in match["path"]
+    path = re.sub(r"""\[(?:\d*|\*)\]|["'`\]]""", "", match["path"]).replace("[", ".").lstrip("$@.")
+    op, known = match["op"], _get_first_name(path) in arguments
+    if not path or path == match["path"]:
         return
     if op is None:
-        if known and not command and found["path"].startswith(("$.", "@.", "$[")):
+        if known and not command and match["path"].startswith(("$.", "@.", "$[")):
             yield f"{path} exists"
     elif op in ops and (known or (indexed and not command)):
-        yield _format_predicate(path, op, found["value"])
+        yield _format_predicate(path, op, match["value"])
     elif known and not command and describe_wrong_operator(op, ops):
-        yield _format_predicate(path, *_translate_operator(op, found["value"], ops))
+        yield _format_predicate(path, *_translate_operator(op, match["value"], ops))
 
 
 def _read_comma_predicate(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`file_path, eq, "a"`."""
-    found = COMMAS.fullmatch(text)
+    match = COMMAS.fullmatch(text)
     if (
-        found
-        and _get_first_name(found["name"]) in arguments
-        and found["op"] in ops
-        and (found["value"] or found["op"] == "exists")
+        match
+        and _get_first_name(match["name"]) in arguments
+        and match["op"] in ops
+        and (match["value"] or match["op"] == "exists")
     ):
-        yield _format_predicate(found["name"], found["op"], found["value"] or "")
+        yield _format_predicate(match["name"], match["op"], match["value"] or "")
 
 
 def _read_denial(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`not replace_all`, `no limit`."""
-    found = DENIED.fullmatch(text)
-    if found and _get_first_name(found["name"]) in arguments:
-        yield f"{found['name']} exists false"
+    match = DENIED.fullmatch(text)
+    if match and _get_first_name(match["name"]) in arguments:
+        yield f"{match['name']} exists false"
 
 
 def _read_prefix_predicate(text: str, arguments: Collection[str], ops: Collection[str], command: bool) -> Iterator[str]:
     """`gt depth 3`, `exists depth`, `gt(depth, 3)`."""
-    found = FIRST.fullmatch(text)
-    if found is None or _get_first_name(found["name"]) not in arguments:
+    match = FIRST.fullmatch(text)
+    if match is None or _get_first_name(match["name"]) not in arguments:
         return
-    op, value = found["op"], found["value"]
+    op, value = match["op"], match["value"]
     if value is None:
-        if op in ("exists", "has", *SAYINGS["exists"].split()):
-            yield f"{found['name']} exists"
-    elif op in NO_WORDS or (re.fullmatch(LITERAL, value) and (op in ops or op in MEANT)):
-        yield _format_predicate(found["name"], *_translate_operator(op, value, ops))
+        if op in ("exists", "has", *SYNONYMS["exists"].split()):
+            yield f"{match['name']} exists"
+    elif op in NO_WORDS or (re.fullmatch(LITERAL, value) and (op in ops or op in OPERATOR_BY_SYNONYM)):
+        yield _format_predicate(match["name"], *_translate_operator(op, value, ops))
 
 
 def _read_backwards_predicate(
     text: str, arguments: Collection[str], ops: Collection[str], command: bool
 ) -> Iterator[str]:
     """`3 lt depth`, `1 < depth < 5`."""
-    found = BACKWARDS.fullmatch(text)
-    if found is None or _get_first_name(found["name"]) not in arguments:
+    match = BACKWARDS.fullmatch(text)
+    if match is None or _get_first_name(match["name"]) not in arguments:
         return
-    name, value, op = found["name"], found["value"], found["op"]
+    name, value, op = match["name"], match["value"], match["op"]
     plain = re.fullmatch(LITERAL, value) is not None
     if op in ops if plain else (op in NO_WORDS and not command):
         pass
-    elif not plain or command or op not in MEANT:
+    elif not plain or command or op not in OPERATOR_BY_SYNONYM:
         return
     more = (
-        f" and {_format_predicate(name, *_translate_operator(found['next'], found['end'], ops))}"
-        if found["next"]
+        f" and {_format_predicate(name, *_translate_operator(match['next'], match['end'], ops))}"
+        if match["next"]
         else ""
     )
     yield _format_predicate(name, *_translate_operator(op, value, ops, FLIPPED)) + more
@@ -157,12 +162,12 @@ def _get_first_name(path: str) -> str:
 
 
 def _translate_operator(
-    word: str, value: str, ops: Collection[str], turned_to: Mapping[str, str] = MappingProxyType({})
+    word: str, value: str, ops: Collection[str], flipped: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[str, str]:
-    """The operator and the value for it: what is at least 3 is greater than 2."""
+    """Return our operator and the value for it: at least 3 is greater than 2."""
     low = word.lower()
-    op = low if low in ops else MEANT.get(low) or find_nearest_name(low, ops) or "eq"
-    op = turned_to.get(op, op)
+    op = low if low in ops else OPERATOR_BY_SYNONYM.get(low) or find_nearest_name(low, ops) or "eq"
+    op = flipped.get(op, op)
     if low in INCLUSIVE and re.fullmatch(r"-?\d+", value):
         value = str(int(value) + {"gt": -1, "lt": 1}.get(op, 0))
     return op, value

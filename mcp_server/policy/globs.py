@@ -1,10 +1,10 @@
-"""Does a wildcard pattern fit a text or a path?
+"""Does a wildcard pattern match a text or a path?
 
-Texts: `*` any run, `?` one character, `[abc]` one of these, `{a,b}` either. Paths: the same within one name, `**` any
-number of folders; as in a .gitignore, a pattern without `/` fits that name at any depth, and one with `/` starts at
-the workspace. Paths are compared as written, put in order (`./a//b/../c` is `a/c`), relative to the workspace; links
-are not followed here, the guards do that. A rule that narrows covers whatever is beneath a folder it fits, and ignores
-upper and lower case.
+In texts `*` matches any characters, `?` one character, `[abc]` one of these and `{a,b}` either. In paths they match
+within one name, and `**` matches any number of folders; as in a .gitignore, a pattern without `/` matches that name at
+any depth, and one with `/` starts at the workspace. Paths are normalized (`./a//b/../c` is `a/c`) and compared relative
+to the workspace; links are not followed here, the guards do that. A rule that narrows (`cautious`) also covers
+everything below a folder that it matches, and ignores case.
 """
 
 import re
@@ -21,12 +21,12 @@ Segment: TypeAlias = re.Pattern[str] | None
 """One name of a path; None for `**`."""
 
 LONGEST = 65_536
-MOST_BRACES = 64
+MAX_ALTERNATIVES = 64
 ROOT = "/"
 
 
 class Impossible(ValueError):
-    """Why a pattern can fit nothing, in words for the person who wrote it."""
+    """A pattern that can match nothing; the message says why to the person who wrote it."""
 
 
 def compile_text_glob(pattern: str, cautious: bool) -> Text:
@@ -56,12 +56,12 @@ def compile_path_glob(pattern: str, cautious: bool, roots: Sequence[str] = ()) -
 
 @lru_cache(maxsize=16)
 def _normalize_path_parts(path: str, cautious: bool, roots: tuple[str, ...]) -> tuple[str, ...]:
-    """The last few are remembered, because every rule asks about the same one."""
+    """Cached, because every rule asks about the same few paths."""
     return tuple(_normalize_spelling(part, cautious) for part in split_path(path, roots))
 
 
 def split_path(path: str, roots: Sequence[str] = ()) -> tuple[str, ...]:
-    """The names along a path, in order; an absolute one that is not beneath a root begins with `/`."""
+    """Split a path into its names; an absolute path that is not below a root begins with `/`."""
     parts: list[str] = [ROOT] if path.startswith("/") else []
     for part in path.split("/"):
         if part == ".." and parts and parts[-1] not in ("..", ROOT):
@@ -86,30 +86,30 @@ def _parse_path_pattern(pattern: str, cautious: bool, roots: Sequence[str]) -> _
         raise Impossible(f"a path pattern cannot begin with `{pattern[0]}`.")
     parts = list(split_path(pattern, roots))
     if ".." in parts:
-        raise Impossible("it points outside of the workspace; write such a path from `/` on.")
+        raise Impossible("it leads out of the workspace; write an absolute path, from `/` on.")
     absolute = parts[:1] == [ROOT]
     if "/" not in pattern.rstrip("/"):
         parts = ["**", *parts]
     if pattern.endswith("/") and parts[-1:] != ["**"]:
         parts.append("**")
     if not cautious and len(parts) > 1 and parts[-1] == "**":
-        parts.insert(-1, "*")  # to allow what is in a folder is not to allow the folder
+        parts.insert(-1, "*")  # allowing what is in a folder does not allow the folder itself
     return _Pattern(tuple(None if part == "**" else _compile_name(part, cautious) for part in parts), absolute)
 
 
 def _is_path_matched(pattern: _Pattern, parts: Sequence[str], cautious: bool) -> bool:
-    """Does the pattern fit the whole path, or, for a rule that narrows, a folder it is in?"""
+    """True if the pattern matches the whole path or, for a rule that narrows, a folder above it."""
     segments = pattern.segments
     if not cautious and parts[:1] in ((ROOT,), ("..",)) and not pattern.absolute:
-        return False  # what is allowed by name is allowed in the workspace
-    here = _skip_double_stars(segments, {0})
+        return False  # a relative pattern allows only paths in the workspace
+    positions = _skip_double_stars(segments, {0})
     for part in parts:
-        if cautious and len(segments) in here:
+        if cautious and len(segments) in positions:
             return True
-        here = _skip_double_stars(
-            segments, {at + (segments[at] is not None) for at in here if _is_part_matched(segments, at, part)}
+        positions = _skip_double_stars(
+            segments, {at + (segments[at] is not None) for at in positions if _is_part_matched(segments, at, part)}
         )
-    return len(segments) in here
+    return len(segments) in positions
 
 
 def _is_part_matched(pattern: Sequence[Segment], at: int, part: str) -> bool:
@@ -120,7 +120,7 @@ def _is_part_matched(pattern: Sequence[Segment], at: int, part: str) -> bool:
 
 
 def _skip_double_stars(pattern: Sequence[Segment], reached: set[int]) -> set[int]:
-    """`**` may stand for no folder at all."""
+    """Add the positions behind `**`, which may match no folder at all."""
     for at in sorted(reached):
         while at < len(pattern) and pattern[at] is None:
             at += 1
@@ -133,20 +133,20 @@ def _compile_name(pattern: str, cautious: bool) -> re.Pattern[str]:
 
 
 def _normalize_spelling(text: str, cautious: bool) -> str:
-    """One spelling for what some disks hold to be one name."""
+    """Return one spelling for names that some disks treat as the same."""
     return unicodedata.normalize("NFC", text.casefold() if cautious else text)
 
 
 def _expand_braces(pattern: str) -> list[str]:
-    found = list(_list_brace_choices(pattern))
-    if len(found) > MOST_BRACES:
-        raise Impossible(f"its braces stand for more than {MOST_BRACES} patterns; write several rules.")
-    return found
+    alternatives = list(_list_brace_choices(pattern))
+    if len(alternatives) > MAX_ALTERNATIVES:
+        raise Impossible(f"its braces expand to more than {MAX_ALTERNATIVES} patterns; write several rules.")
+    return alternatives
 
 
 def _list_brace_choices(pattern: str) -> Iterator[str]:
     waiting, count = [pattern], 0
-    while waiting and count <= MOST_BRACES:
+    while waiting and count <= MAX_ALTERNATIVES:
         one = waiting.pop()
         brace = re.search(r"(?<!\[)\{([^{}]*,[^{}]*)\}", one)
         if brace is None:

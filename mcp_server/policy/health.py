@@ -1,8 +1,10 @@
-"""What was found when everything was looked through, and is it in order?"""
+"""What did the health check find, and is everything in order?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from mcp_server.model.text import format_count
 
 
 class Grade(StrEnum):
@@ -17,10 +19,10 @@ class HealthFinding:
     says: str
     grade: Grade = Grade.GOOD
     cure: str = ""
-    """What mends it, in words; empty where nothing is certain to."""
+    """How to fix it, in words; empty if there is no sure way."""
     mend: Callable[[], object] | None = None
     commands: tuple[str, ...] = ()
-    """What the person types, line by line, for what only they can mend."""
+    """Commands that fix it and that only the person may type."""
 
 
 def list_faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
@@ -28,9 +30,10 @@ def list_faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
 
 
 def format_verdict(findings: Sequence[HealthFinding]) -> str:
-    ill, lines = len(list_faults(findings)), [line for one in findings for line in one.commands]
-    says = f"Not in order: {ill} fault{'s' * (ill > 1)}." if ill else "In order."
-    if not lines:
-        return says
-    says = says if ill else "In order, but the posture is narrowed."
-    return "\n".join((f"{says} For what is usual here, type at a terminal, one after another:", *lines))
+    faults = len(list_faults(findings))
+    commands = [command for finding in findings for command in finding.commands]
+    verdict = f"Not in order: {format_count(faults, 'fault')}." if faults else "In order."
+    if not commands:
+        return verdict
+    verdict = verdict if faults else "In order, but the posture is narrowed."
+    return "\n".join((f"{verdict} To restore your usual settings, type at a terminal, one after another:", *commands))

@@ -1,8 +1,8 @@
-"""Would this line of shell speak for the person? Which of menugate's own commands act, and which only read.
+"""Would this shell line speak for the person? Some of menugate's own commands act for them, others only read.
 
-A line that names one that acts is refused whatever the profile; where the line is not understood, wherever in it that
-name stands. It is read by its words, so a line that computes the name passes here; the command itself looks who started
-it, and refuses then.
+A line with a command that acts is refused at every profile; if the line cannot be parsed, the name anywhere in it is
+enough. Only words are checked, so a line that computes the name passes here; the command itself checks who started it,
+and refuses then.
 """
 
 import re
@@ -47,56 +47,37 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "help": False,
     "version": False,
 }
-"""Every command of the command line: does it answer, choose or change for the person, or which words behind it do?"""
+"""For every command: whether it answers, chooses or changes something for the person, or which words after it do."""
 MODULES = ("mcp_server", "mcp_server.__main__", "mcp_server.cli", "mcp_server.cli.main")
 MODULE_OPTION = re.compile("-[bBdEhiIOPqRsSuvVx?]*m(.*)", re.DOTALL)
-"""Python's, alone or behind options that take no value; the module stands behind it or in the next word."""
-RUNNERS = frozenset(
-    [
-        "uv",
-        "uvx",
-        "pipx",
-        "poetry",
-        "pdm",
-        "hatch",
-        "rye",
-        "pixi",
-        "conda",
-        "mamba",
-        "micromamba",
-        "pyenv",
-        "mise",
-        "rtx",
-        "sg",
-        "ltrace",
-        "gdb",
-    ]
-)
-"""Programs that run what is named somewhere behind them."""
+"""Python's `-m`, alone or after options without a value; the module follows it, or is the next word."""
+RUNNING = "uv uvx pipx poetry pdm hatch rye pixi conda mamba micromamba pyenv mise rtx sg ltrace gdb"
+RUNNERS = frozenset(RUNNING.split())
+"""Programs that run a program named somewhere in their arguments."""
 
 QUOTES = re.compile(r"""['"\\]""")
 SIGNS = re.compile("[;&|()`<>]")
 
 
 def find_acting_command(text: str, read: ReadLine) -> str | None:
-    """The command of menugate's by which the line would speak for the person; None where it names none."""
+    """Find the menugate command by which the line would speak for the person; None if there is none."""
     commands = list_commands(text, read)
     if commands is None:
-        return _find_command_in_unread_line(text)
-    return next((found for words in commands if (found := _find_command_in_words(words))), None)
+        return _find_command_in_unparsed_line(text)
+    return next((name for words in commands if (name := _find_command_in_words(words))), None)
 
 
-def _find_command_in_unread_line(text: str) -> str | None:
-    """Nobody can tell what such a line runs: behind any mention of the program, the name of a command is enough."""
+def _find_command_in_unparsed_line(text: str) -> str | None:
+    """Find a command that acts anywhere after a mention of the program, since nobody can tell what the line runs."""
     words = iter(SIGNS.sub(" ", QUOTES.sub("", text)).split())
     for word in words:
         if _get_program_name(word) == "menugate" or word.removeprefix("-m") in MODULES:
-            return next((one for one in words if ACTS.get(one)), None)
+            return next((word for word in words if ACTS.get(word)), None)
     return None
 
 
 def _find_command_in_words(words: tuple[str, ...]) -> str | None:
-    """Whatever stands before it that is a program too: a wrapper's own options are not told from what it runs."""
+    """Find the command that these words run, anywhere after a runner: its own options cannot be told from it."""
     anywhere = bool(words) and _get_program_name(words[0]) in RUNNERS
     for at, word in enumerate(words):
         if _get_program_name(word) == "menugate" and (at == 0 or anywhere):

@@ -1,4 +1,4 @@
-"""What waits for the person? Runs that are paused, and calls that need a yes."""
+"""What is waiting for the person? Paused runs, and calls that need approval."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from mcp_server.model.approvals import Approval
 from mcp_server.model.posture import RunControl
 from mcp_server.model.sessions import Hold, Holder
 
-MOST = 10
-"""Of each, so many are named."""
+MAX_LISTED = 10
+"""Runs, and calls, that are named before the rest is only counted."""
 MINUTE_NS = 60 * 10**9
 HOUR_NS = 60 * MINUTE_NS
 DAY_NS = 24 * HOUR_NS
@@ -18,7 +18,7 @@ DAY_NS = 24 * HOUR_NS
 class PausedRun:
     principal: str
     session: str
-    """Empty where every run of the principal's is paused."""
+    """Empty if every run of the principal is paused."""
     hold: Hold
 
     @property
@@ -27,39 +27,39 @@ class PausedRun:
 
 
 def list_paused_runs(holds: Mapping[tuple[str, str], Hold], control: Callable[[str], RunControl]) -> list[PausedRun]:
-    """Who waits, the longest first. A finished unit pauses `assisted` alone."""
-    found = [
+    """List the paused runs, longest-waiting first. A finished unit pauses a run only in `assisted`."""
+    runs = [
         PausedRun(principal, session, hold)
         for (principal, session), hold in holds.items()
         if hold.by is not Holder.UNIT or control(principal) is RunControl.ASSISTED
     ]
-    return sorted(found, key=lambda one: (one.hold.at, one.principal, one.session))
+    return sorted(runs, key=lambda run: (run.hold.at, run.principal, run.session))
 
 
 def list_unanswered_approvals(approvals: Iterable[Approval], now: int) -> list[Approval]:
-    """The questions that the person can still answer, the oldest first."""
+    """List the questions that the person can still answer, oldest first."""
     return sorted((one for one in approvals if one.is_waiting(now)), key=lambda one: (one.asked, one.id))
 
 
 def describe_pending(runs: list[PausedRun], questions: list[Approval], now: int) -> Iterator[str]:
-    """A line for each, for whoever has no table to put it into."""
-    for one in runs[:MOST]:
-        yield f"Paused: {one.run}, {format_elapsed_time(one.hold.at, now)}, because {one.hold.reason}."
-    if len(runs) > MOST:
-        yield f"Paused: {len(runs) - MOST} more."
+    """Describe each on a line of its own, as `status` shows them in a conversation."""
+    for paused in runs[:MAX_LISTED]:
+        yield f"Paused: {paused.run}, {format_elapsed_time(paused.hold.at, now)}, because {paused.hold.reason}."
+    if len(runs) > MAX_LISTED:
+        yield f"Paused: {len(runs) - MAX_LISTED} more."
     if runs:
-        yield "What is paused goes on with the user's `menugate next`."
-    for asked in questions[:MOST]:
-        first = f"`menugate approvals show {asked.id}` and then " if asked.is_unread else ""
-        answers = f"{first}`menugate approve {asked.id}` or `menugate deny {asked.id}`"
-        since = format_elapsed_time(asked.asked, now)
-        yield f"Waits for the user's yes: `{asked.wanted.tool}`, {since}; answered by {answers}."
-    if len(questions) > MOST:
-        yield f"Waits for the user's yes: {len(questions) - MOST} more, which `menugate approvals` shows."
+        yield "The user continues paused runs with `menugate next`."
+    for approval in questions[:MAX_LISTED]:
+        first = f"`menugate approvals show {approval.id}` and then " if approval.is_unread else ""
+        answers = f"{first}`menugate approve {approval.id}` or `menugate deny {approval.id}`"
+        since = format_elapsed_time(approval.asked, now)
+        yield f"Waiting for the user's approval: `{approval.wanted.tool}`, {since}; answer with {answers}."
+    if len(questions) > MAX_LISTED:
+        yield f"Waiting for the user's approval: {len(questions) - MAX_LISTED} more, which `menugate approvals` lists."
 
 
 def format_elapsed_time(then: int, now: int) -> str:
-    """In the roundest words that are true; for a moment to come, as good as now."""
+    """Format it in the largest whole unit. A time in the future, after the clock was set back, counts as now."""
     passed = now - then
     if passed < MINUTE_NS:
         return "for less than a minute"

@@ -1,4 +1,4 @@
-"""What does a phase leave of the menu, and what does a call in it prove?"""
+"""Which tools does a phase leave on the menu, and what does a call in it prove?"""
 
 from dataclasses import replace
 
@@ -13,24 +13,24 @@ LOOKING_INTO = "analyze_test_failure"
 
 
 def is_phase_narrowing(session: Session, tool: Tool, menus: Menus, within: str | None = None) -> bool:
-    """Is this, here, a call that a phase speaks about? Those are the calls in the mode that has the phases' own tools,
-    and what a tool does there on the way to its answer."""
+    """True if the phase decides about this call: one in the mode that has the phases' own tools, or one that a tool
+    makes there for its own answer."""
     if session.phase is None or tool.meta:
         return False
-    here = menus.get(session.mode)
+    mode = menus.get(session.mode)
     if within is None and session.flat:
         return any(BEGINNING in mode.tools for mode in menus.find_modes_with(tool.name))
-    return session.flat or (here is not None and BEGINNING in here.tools)
+    return session.flat or (mode is not None and BEGINNING in mode.tools)
 
 
 def is_tool_in_phase(phase: str | None, name: str) -> bool:
-    """A phase nobody knows includes the ways out of it alone."""
+    """An unknown phase includes only the ways out of it."""
     step = find_step(phase)
     return name in REACHABLE or (step is not None and name in step.tools)
 
 
 def find_counted_step(session: Session, tool: Tool, menus: Menus, within: str | None) -> Step | None:
-    """The step whose budget the call takes from; a call made by one that was counted itself is not counted again."""
+    """Find the step whose budget the call uses. A call made by a counted call is not counted again."""
     step = find_step(session.phase) if is_phase_narrowing(session, tool, menus, within) else None
     if step is None or tool.name not in step.tools or within in step.tools:
         return None
@@ -38,23 +38,23 @@ def find_counted_step(session: Session, tool: Tool, menus: Menus, within: str | 
 
 
 def record_call_start(log: Log, step: Step | None, changes: bool) -> Log:
-    """What is known before a call runs: until it has said how it went, it may have changed anything it was granted."""
+    """Log a call before it runs: until it reports back, it may have changed anything it was granted."""
     counted = log.count_call(step.phase) if step else log
     return replace(counted, proof=replace(log.proof, changed=True)) if changes else counted
 
 
 def record_test_end(log: Log, exit_code: object) -> Log:
-    """What a run of the tests proves, by how its command ended."""
+    """Log what a test run proves, from the exit code of its command."""
     return replace(log, proof=Proof(log.proof.ran + 1, exit_code == 0))
 
 
 def may_change_workspace(tool: Tool, effect: Effect, within: str | None) -> bool:
-    """May the call change what the tests are about? Looking into one failing test does not."""
+    """True if the call may change what the tests test. Analysing one failing test does not."""
     return effect not in READING and LOOKING_INTO not in (tool.name, within)
 
 
 def is_test_call(tool: Tool, arguments: Arguments, within: str | None, read: ReadLine) -> bool:
-    """Does the call run the tests, of the workspace as it is?"""
+    """True if the call runs the tests of the workspace as it is."""
     if tool.name != "bash" or within == LOOKING_INTO:
         return False
     return judge_line(read(str(arguments.get("command", ""))), read) is LineEvidence.PROOF

@@ -1,7 +1,7 @@
-"""What did the person type? Words of a command, taken as axes with their values and a scope.
+"""Which posture change did the person type? The words of a command, parsed into values of axes and a scope.
 
-The terminal and the slash commands take the same words: `repair --autonomous --permission-profile normal`, or a value
-by itself where no other axis has it. Nothing is guessed: what is not understood is said, with what there is.
+The terminal and the slash commands share this syntax: `repair --autonomous --permission-profile normal`, or a bare
+value if only one axis has it. Nothing is guessed: an unknown word is an error that lists the known ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "ai_mode": ("ai-mode", "ai"),
     "reasoning": ("reasoning",),
 }
-"""What the person calls each axis, the name that is shown first."""
+"""The names of each axis for the person; messages show the first."""
 BY_NAME = {name: axis for axis, names in NAMES.items() for name in names}
 TYPED = dict(zip(NAMES, ("mode", "control", "profile", "model", "ai-mode", "reasoning"), strict=True))
-"""The command that chooses a value of it."""
+"""The command that sets each axis."""
 AUTONOMOUS = "--autonomous"
 
 
@@ -42,11 +42,11 @@ class Phrase:
 
 
 class Unclear(ValueError):
-    """The words do not say one thing; the message says what was not understood and what there is."""
+    """The words have no single meaning; the message says which word is wrong and lists the known ones."""
 
 
 def parse_phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
-    """`axis` is the one that the first word is a value of."""
+    """Parse the words; if `axis` is given, the first word is a value of it."""
     axes: dict[str, Value] = {}
     scope: ChangeScope | None = None
     rest = list(words)
@@ -55,31 +55,31 @@ def parse_phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
     while rest:
         word = rest.pop(0)
         if word == AUTONOMOUS:
-            found: tuple[str, Value] | ChangeScope = ("run_control", parse_axis_value("run_control", "autonomous"))
+            part: tuple[str, Value] | ChangeScope = ("run_control", parse_axis_value("run_control", "autonomous"))
         elif word.startswith("--"):
-            found = parse_flag(word, rest)
+            part = parse_flag(word, rest)
         else:
-            found = parse_bare_value(word)
-        if isinstance(found, ChangeScope):
-            refuse_twice(scope, found)
-            scope = found
+            part = parse_bare_value(word)
+        if isinstance(part, ChangeScope):
+            refuse_twice(scope, part)
+            scope = part
         else:
-            refuse_twice(axes.get(found[0]), found[1])
-            axes[found[0]] = found[1]
+            refuse_twice(axes.get(part[0]), part[1])
+            axes[part[0]] = part[1]
     return Phrase(axes, scope or ChangeScope.NOW)
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """Less is allowed than usual, and nobody chose that."""
+    """Less is allowed than usual, although nobody chose that."""
 
     says: str
     commands: tuple[str, ...]
-    """What is typed, line by line, for what would hold otherwise."""
+    """The commands that restore the usual values."""
 
 
 def find_narrowed_posture(choice: PostureChoice | None, usual: Posture, lost: str) -> Narrowed | None:
-    """Which axes a state that was lost, or is not this account's, holds down until they are chosen again."""
+    """Find the axes that are narrowed until the person chooses again, because a state was lost or is not ours."""
     axes = choice.find_narrowed_axes(usual) if choice else []
     if not axes:
         return None
@@ -128,7 +128,7 @@ def parse_scope(word: str) -> ChangeScope:
 
 
 def parse_bare_value(word: str) -> tuple[str, Value] | ChangeScope:
-    """A value by itself, where it can be of one axis alone."""
+    """Parse a value without a flag, which only one axis may have."""
     if word in list(ChangeScope):
         return ChangeScope(word)
     fitting = [(axis, value) for axis in AXES if (value := find_axis_value(axis, word)) is not None]
@@ -137,14 +137,14 @@ def parse_bare_value(word: str) -> tuple[str, Value] | ChangeScope:
     if fitting:
         flags = " or ".join(f"`--{NAMES[axis][0]} {word}`" for axis, _ in fitting)
         raise Unclear(f"{quote_text(word)} may mean {flags}; write which.")
-    known = [str(one) for one in ChangeScope] + [one for axis in AXES for one in list_axis_values(axis)]
+    known = [*map(str, ChangeScope), *(value for axis in AXES for value in list_axis_values(axis))]
     raise Unclear(describe_unknown_word(word, known, "a value or a scope"))
 
 
 def refuse_twice(before: StrEnum | bool | None, now: StrEnum | bool) -> None:
     if before is not None and before != now:
         raise Unclear(
-            f"{quote_text(format_value(before))} and {quote_text(format_value(now))} cannot both hold; name one."
+            f"{quote_text(format_value(before))} and {quote_text(format_value(now))} contradict each other; give one."
         )
 
 

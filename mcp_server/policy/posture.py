@@ -1,10 +1,10 @@
-"""What becomes of a person's choice when a change is asked for, a call ends, or a unit of work is over?
+"""How does a posture choice change when the person asks, a call ends, or a unit of work ends?
 
-- The last word counts: asking for an axis drops what was waiting for the same axis, and putting it into force ends what
-  was in force there for one unit. So nothing older ever comes back over a newer word. One thing is left to come all the
-  same: a profile that was to be lowered later is lowered, also where it was raised in between.
-- A unit's end first brings back what held for that unit alone, and then puts into force what waited for it.
-- Nothing here touches a call that runs: what was decided stays decided, and the next decision is another one.
+- The latest request wins: asking for an axis drops pending changes of that axis, and applying it ends a temporary
+  change of that axis. So an older request never comes back over a newer one. The one exception: a pending lowering of
+  the profile still happens, even if the profile was raised in between.
+- When a unit ends, its temporary changes are reverted first; then the changes that waited for its end apply.
+- Running calls are not affected: what was decided stays decided.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,13 +21,13 @@ from mcp_server.model.posture import (
 )
 
 UNIT_SCOPES = frozenset({ChangeScope.AFTER_CURRENT_UNIT, ChangeScope.FOR_NEXT_UNIT})
-LIVES_NS = 3600 * 10**9
-"""How long a change waits for the person's yes."""
+LIFETIME_NS = 3600 * 10**9
+"""How long a change waits for the person to confirm it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostureStep:
-    """One step of a choice, as it goes on record: how it was, how it is, and the change that did it."""
+    """One recorded step: the choice before it, the choice after it, and the change that caused it."""
 
     before: PostureChoice
     after: PostureChoice
@@ -38,29 +38,30 @@ class PostureStep:
 
 @dataclass(frozen=True, slots=True)
 class ProcessWork:
-    """What is going on when a change is asked for."""
+    """What is running when a change is requested."""
 
     calls: tuple[tuple[int, str], ...] = ()
+    """Each with its number and its process."""
     unit: bool = False
-    """Is a unit open, of the session that counts?"""
+    """A unit is open in the session that the change is about."""
 
 
 def request_change(choice: PostureChoice, change: PostureChange, work: ProcessWork) -> list[PostureStep]:
-    """The person spoke: it is in force at once, or waits."""
+    """Apply the change now, or let it wait for its moment."""
     if change.unconfirmed:
-        # As long as nobody said yes it takes the place of nothing but what was asked for in the same way.
-        wishes = {one.id for one in choice.waiting if one.unconfirmed and one.door is change.door}
+        # Until it is confirmed it replaces only other unconfirmed changes from the same source.
+        rivals = {other.id for other in choice.waiting if other.unconfirmed and other.door is change.door}
         others = [
             left
-            for one in choice.waiting
-            for left in (remove_replaced_axes((one,), change) if one.id in wishes else (one,))
+            for other in choice.waiting
+            for left in (remove_replaced_axes((other,), change) if other.id in rivals else (other,))
         ]
         return [PostureStep(choice, replace(choice, waiting=(*others, change)), change, "asked")]
-    kept = replace(choice, waiting=remove_replaced_axes(choice.waiting, change))
+    remainder = replace(choice, waiting=remove_replaced_axes(choice.waiting, change))
     if has_to_wait(change, work):
-        held = replace(change, calls=work.calls if change.scope is ChangeScope.AFTER_CURRENT_TOOL else ())
-        return [PostureStep(choice, replace(kept, waiting=(*kept.waiting, held)), held, "asked")]
-    return [PostureStep(choice, apply_change(kept, change), change, "in force")]
+        queued = replace(change, calls=work.calls if change.scope is ChangeScope.AFTER_CURRENT_TOOL else ())
+        return [PostureStep(choice, replace(remainder, waiting=(*remainder.waiting, queued)), queued, "asked")]
+    return [PostureStep(choice, apply_change(remainder, change), change, "in force")]
 
 
 def has_to_wait(change: PostureChange, work: ProcessWork) -> bool:
@@ -89,13 +90,13 @@ def apply_change(choice: PostureChoice, change: PostureChange) -> PostureChoice:
 
 
 def get_unanswered_claims(choice: PostureChoice, change: PostureChange) -> Mapping[str, Value]:
-    """The claims that the person has not put an end to: only a lasting word at a terminal does."""
+    """Keep the claims that the change does not settle: only a lasting choice at a terminal settles one."""
     answers = change.door is ChangeSource.TERMINAL and change.scope is not ChangeScope.FOR_NEXT_UNIT
     return {axis: value for axis, value in choice.claims.items() if not (answers and axis in change.axes)}
 
 
 def find_original_value(choice: PostureChoice, axis: str) -> Value | None:
-    """What held before every trial of this axis."""
+    """Find the value from before any temporary change of this axis."""
     for trial in choice.trials:
         if axis in trial.before:
             return trial.before[axis]
@@ -103,36 +104,36 @@ def find_original_value(choice: PostureChoice, axis: str) -> Value | None:
 
 
 def end_calls(choice: PostureChoice, over: Callable[[int, str], bool]) -> list[PostureStep]:
-    """`over` says of a call, by number and process, that it runs no more."""
-    turns: list[PostureStep] = []
+    """Apply the changes that waited for calls. `over` tells of a call, by number and process, if it has ended."""
+    steps: list[PostureStep] = []
     for change in choice.waiting:
         if change.unconfirmed or change.scope is not ChangeScope.AFTER_CURRENT_TOOL:
             continue
         left = tuple(call for call in change.calls if not over(*call))
         if left == change.calls:
             continue
-        choice = turns[-1].after if turns else choice
+        choice = steps[-1].after if steps else choice
         if left:
             shorter = replace(change, calls=left)
             waiting = tuple(shorter if one.id == change.id else one for one in choice.waiting)
-            turns.append(PostureStep(choice, replace(choice, waiting=waiting), shorter, ""))
+            steps.append(PostureStep(choice, replace(choice, waiting=waiting), shorter, ""))
         else:
-            turns.append(release_change(choice, change))
-    return turns
+            steps.append(release_change(choice, change))
+    return steps
 
 
 def end_unit(choice: PostureChoice, session: str, milestone: bool) -> list[PostureStep]:
-    """A unit of this session ended; a milestone is the end of a whole run."""
-    turns: list[PostureStep] = []
+    """Revert and apply what waited for a unit of this session to end; a milestone is the end of a whole run."""
+    steps: list[PostureStep] = []
     for trial in choice.trials:
         if is_about_session(trial.change, session):
-            choice = turns[-1].after if turns else choice
-            turns.append(PostureStep(choice, revert_trial(choice, trial), trial.change, "reverted"))
+            choice = steps[-1].after if steps else choice
+            steps.append(PostureStep(choice, revert_trial(choice, trial), trial.change, "reverted"))
     for change in choice.waiting:
         due = change.scope in UNIT_SCOPES or (milestone and change.scope is ChangeScope.NEXT_MILESTONE)
         if due and not change.unconfirmed and is_about_session(change, session):
-            turns.append(release_change(turns[-1].after if turns else choice, change))
-    return turns
+            steps.append(release_change(steps[-1].after if steps else choice, change))
+    return steps
 
 
 def is_about_session(change: PostureChange, session: str) -> bool:
@@ -140,8 +141,8 @@ def is_about_session(change: PostureChange, session: str) -> bool:
 
 
 def release_change(choice: PostureChoice, change: PostureChange) -> PostureStep:
-    kept = replace(choice, waiting=tuple(one for one in choice.waiting if one.id != change.id))
-    return PostureStep(choice, apply_change(kept, change), change, "in force")
+    remainder = replace(choice, waiting=tuple(one for one in choice.waiting if one.id != change.id))
+    return PostureStep(choice, apply_change(remainder, change), change, "in force")
 
 
 def revert_trial(choice: PostureChoice, trial: TemporaryChange) -> PostureChoice:
@@ -155,22 +156,22 @@ def revert_trial(choice: PostureChoice, trial: TemporaryChange) -> PostureChoice
 
 
 def drop_changes(choice: PostureChoice, ids: Iterable[str]) -> list[PostureStep]:
-    """The person thought better of it. What is in force for one unit goes back at once."""
-    wanted, turns = set(ids), list[PostureStep]()
+    """Take back changes that the person no longer wants; temporary ones are reverted at once."""
+    dropped_ids, steps = set(ids), list[PostureStep]()
     for trial in choice.trials:
-        if trial.change.id in wanted:
-            choice = turns[-1].after if turns else choice
-            turns.append(PostureStep(choice, revert_trial(choice, trial), trial.change, "reverted"))
+        if trial.change.id in dropped_ids:
+            choice = steps[-1].after if steps else choice
+            steps.append(PostureStep(choice, revert_trial(choice, trial), trial.change, "reverted"))
     for change in choice.waiting:
-        if change.id in wanted:
-            choice = turns[-1].after if turns else choice
+        if change.id in dropped_ids:
+            choice = steps[-1].after if steps else choice
             left = tuple(one for one in choice.waiting if one.id != change.id)
-            turns.append(PostureStep(choice, replace(choice, waiting=left), change, "dropped"))
-    return turns
+            steps.append(PostureStep(choice, replace(choice, waiting=left), change, "dropped"))
+    return steps
 
 
 def remove_replaced_axes(waiting: Iterable[PostureChange], change: PostureChange) -> tuple[PostureChange, ...]:
-    """What still waits once this was asked for."""
+    """Return what still waits after this change was requested."""
     shorter = (
         replace(one, axes={axis: value for axis, value in one.axes.items() if is_axis_kept(axis, value, change)})
         for one in waiting
@@ -178,23 +179,25 @@ def remove_replaced_axes(waiting: Iterable[PostureChange], change: PostureChange
     return tuple(one for one in shorter if one.axes)
 
 
-def is_axis_kept(axis: str, waiting: Value, change: PostureChange) -> bool:
-    wished = change.axes.get(axis)
-    lowering = isinstance(wished, Profile) and isinstance(waiting, Profile) and wished.rank > waiting.rank
+def is_axis_kept(axis: str, pending_value: Value, change: PostureChange) -> bool:
+    """True if a pending value of this axis outlives the change; see the exception at the top of this module."""
+    value = change.axes.get(axis)
+    lowering = isinstance(value, Profile) and isinstance(pending_value, Profile) and value.rank > pending_value.rank
     return axis not in change.axes or (lowering and change.scope is ChangeScope.NOW and not change.unconfirmed)
 
 
 def find_confirmable_change(choice: PostureChoice, id: str, now: int) -> PostureChange | None:
-    """The change that waits for this yes, if it has not waited too long."""
-    found = next((one for one in choice.waiting if one.unconfirmed and one.id == id), None)
-    # What a client asked for is soon forgotten; what menugate itself asks for stands until it is answered.
-    fresh = found is not None and (found.door is not ChangeSource.PROMPT or abs(now - found.asked) < LIVES_NS)
-    return found if fresh else None
+    """Find the change with this id that waits to be confirmed, unless it has waited too long."""
+    change = next((one for one in choice.waiting if one.unconfirmed and one.id == id), None)
+    # What a client asked for expires; what menugate itself asked for waits until it is answered.
+    fresh = change is not None and (change.door is not ChangeSource.PROMPT or abs(now - change.asked) < LIFETIME_NS)
+    return change if fresh else None
 
 
 def list_coming_choices(choice: PostureChoice, change: PostureChange) -> Iterator[PostureChoice]:
-    """What a choice comes down to by itself, step by step: its trials over, and then in force what waits. What would
-    stay beside the change is left out, for that comes about all the same."""
+    """Yield the choices to come if the change is not made: temporary changes reverted, then each pending one applied.
+
+    A pending value that outlives the change is left out, because it applies either way."""
     for trial in choice.trials:
         choice = revert_trial(choice, trial)
     yield choice

@@ -1,4 +1,4 @@
-"""Would a change allow more than holds now, or keep for longer what is to be taken away?"""
+"""Would a change allow more than the current posture, or delay a narrowing that is pending?"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,29 +33,29 @@ WIDTHS: Mapping[str, Mapping[Value, int]] = {
     "ai_mode": {AiMode.CHAT: 0, AiMode.AGENT: 1},
     "reasoning": {True: 0, False: 1},
 }
-"""How much each value lets through: reading, asking first, acting. The duty to think first holds back as well."""
+"""How much each value allows: reading, asking first, acting. Having to reason first is narrower."""
 
 
-def is_wider(axis: str, wished: Value, held: Value) -> bool:
-    """A value that nobody has weighed is wider than any other."""
-    known = WIDTHS.get(axis, {})
-    if wished == held:
+def is_wider(axis: str, value: Value, current: Value) -> bool:
+    """True if the value allows more. A value without a width counts as wider than any other."""
+    widths = WIDTHS.get(axis, {})
+    if value == current:
         return False
-    return wished not in known or held not in known or known[wished] > known[held]
+    return value not in widths or current not in widths or widths[value] > widths[current]
 
 
-def is_widening(held: Posture, axes: Mapping[str, Value]) -> bool:
-    return any(is_wider(axis, wished, getattr(held, axis)) for axis, wished in axes.items())
+def is_widening(posture: Posture, axes: Mapping[str, Value]) -> bool:
+    return any(is_wider(axis, value, getattr(posture, axis)) for axis, value in axes.items())
 
 
 def get_narrower_posture(one: Posture, other: Posture) -> Posture:
-    """On each axis the one of the two that lets through less."""
+    """Take the narrower value of each axis."""
     less = {axis: value for axis in AXES if is_wider(axis, getattr(one, axis), value := getattr(other, axis))}
     return replace(one, **less)
 
 
 def is_delaying_narrowing(choice: PostureChoice, now: Posture, change: PostureChange) -> bool:
-    """Would it take the place of something narrower that is to come, and not be in force at once itself?"""
+    """True if the change would replace a pending narrowing without applying at once itself."""
     if change.scope is ChangeScope.NOW:
         return False
     return any(

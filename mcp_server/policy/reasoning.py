@@ -1,19 +1,20 @@
-"""Is this a thought, and what of it is kept? The opening one has six headings, those between steps a few points.
+"""Is this text a valid thought, and what is kept of it? The opening thought has six headings, later ones a few points.
 
-The text itself is dropped: what is kept is the outcome, four short lines that pollute nobody's context.
+The text itself is dropped; only its outcome is kept, four short lines that take little room in a context.
 """
 
 import re
 from dataclasses import dataclass
 
+from mcp_server.model.text import format_count
 from mcp_server.policy.stages import StageDuty
 
 HEADINGS = ("Analyze", "Research", "Plan", "Reflect", "Action", "Delivery")
-FEWEST_POINTS, MOST_POINTS = 3, 8
-FEWEST_CONCRETE = 2
-SHORTEST = 6
-"""Characters from which on something is said and not merely filled in."""
-LONGEST_KEPT = 240
+MIN_POINTS, MAX_POINTS = 3, 8
+MIN_CONCRETE = 2
+MIN_CHARS = 6
+"""A shorter part is filler."""
+MAX_LINE = 240
 HOLLOW = re.compile(r"[\s.\u2026_-]*|n/?a\.?|none\.?|nil\.?|tbd\.?|todo\.?", re.IGNORECASE)
 HEADING = re.compile(
     rf"^[\s#>*_\d.)-]*({'|'.join(HEADINGS)})\b[*_]*\s*(?::|-|\u2013|$)[*_]*", re.IGNORECASE | re.MULTILINE
@@ -32,7 +33,7 @@ class ReasoningOutcome:
 
 
 def parse_thought(text: str, duty: StageDuty) -> ReasoningOutcome | str:
-    """What is kept of it, or what it lacks, in words for whoever thought it."""
+    """Return what is kept of it, or say what it lacks."""
     match duty:
         case StageDuty.MACRO:
             return _parse_opening_thought(text)
@@ -47,8 +48,8 @@ def _parse_opening_thought(text: str) -> ReasoningOutcome | str:
     if missing := [name for name in HEADINGS if name not in parts]:
         return f"the headings {', '.join(missing)} are missing"
     concrete = [name for name in HEADINGS if _is_concrete(parts[name])]
-    if len(concrete) < FEWEST_CONCRETE:
-        return f"only {len(concrete)} of the six parts say anything; at least {FEWEST_CONCRETE} have to"
+    if len(concrete) < MIN_CONCRETE:
+        return f"only {len(concrete)} of the six parts say anything; at least {MIN_CONCRETE} must"
     return ReasoningOutcome(
         plan_delta=_shorten_line(parts["Plan"]),
         next_action=_shorten_line(parts["Action"]),
@@ -58,14 +59,14 @@ def _parse_opening_thought(text: str) -> ReasoningOutcome | str:
 
 
 def _parse_step_thought(text: str) -> ReasoningOutcome | str:
-    points = [found[1].strip() for found in POINT.finditer(text)]
-    if not FEWEST_POINTS <= len(points) <= MOST_POINTS:
-        wanted = f"{FEWEST_POINTS} to {MOST_POINTS} are asked for, each on a line beginning with `- `"
-        return f"it has {len(points)} points, where {wanted}"
+    points = [match[1].strip() for match in POINT.finditer(text)]
+    if not MIN_POINTS <= len(points) <= MAX_POINTS:
+        needed = f"{MIN_POINTS} to {MAX_POINTS}, each on a line starting with `- `"
+        return f"it has {format_count(len(points), 'point')} and needs {needed}"
     concrete = sum(map(_is_concrete, points))
-    if concrete < FEWEST_CONCRETE:
-        return f"only {concrete} of its points say anything; at least {FEWEST_CONCRETE} have to"
-    labelled = {found[1].lower().rstrip("s"): LABEL.sub("", point) for point in points if (found := LABEL.match(point))}
+    if concrete < MIN_CONCRETE:
+        return f"only {concrete} of its points say anything; at least {MIN_CONCRETE} must"
+    labelled = {label[1].lower().rstrip("s"): LABEL.sub("", point) for point in points if (label := LABEL.match(point))}
     return ReasoningOutcome(
         plan_delta=_shorten_line(labelled.get("plan", "")),
         next_action=_shorten_line(labelled.get("next", labelled.get("action", points[1]))),
@@ -75,27 +76,27 @@ def _parse_step_thought(text: str) -> ReasoningOutcome | str:
 
 
 def split_sections(text: str) -> dict[str, str]:
-    """What stands under each heading; a heading that comes again adds to the first."""
-    found: dict[str, str] = {}
+    """Return the text under each heading; a repeated heading adds to the first."""
+    sections: dict[str, str] = {}
     marks = list(HEADING.finditer(text))
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=False):
         name = mark[1].capitalize()
-        said = text[mark.end() : end].strip()
-        found[name] = f"{found[name]} {said}".strip() if name in found else said
-    return found
+        body = text[mark.end() : end].strip()
+        sections[name] = f"{sections[name]} {body}".strip() if name in sections else body
+    return sections
 
 
-def _is_concrete(said: str) -> bool:
-    return len(said) >= SHORTEST and not HOLLOW.fullmatch(said)
+def _is_concrete(text: str) -> bool:
+    return len(text) >= MIN_CHARS and not HOLLOW.fullmatch(text)
 
 
-def _parse_delivery_state(said: str) -> str:
-    """Needing work wins over being done, and so does saying neither."""
-    words = said.upper().replace(" ", "_").replace("-", "_")
+def _parse_delivery_state(text: str) -> str:
+    """Return DONE only if the text says so and nothing to the contrary."""
+    words = text.upper().replace(" ", "_").replace("-", "_")
     return DONE if "DONE" in words and "NEEDS_WORK" not in words and "NOT_DONE" not in words else NOT_DONE
 
 
-def _shorten_line(said: str) -> str:
-    line = "" if HOLLOW.fullmatch(said) else " ".join(said.split())
-    return line if len(line) <= LONGEST_KEPT else line[: LONGEST_KEPT - 1] + "\u2026"
+def _shorten_line(text: str) -> str:
+    line = "" if HOLLOW.fullmatch(text) else " ".join(text.split())
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "\u2026"

@@ -1,7 +1,7 @@
 """Which mode was meant? A number, a name, a title, a trigger, or words of a description; the same answer every time.
 
-Exact answers win. Otherwise the points of the table below decide, in whole numbers, so that nothing depends on a
-machine. The numbers offered are always those of the menu, so that answering with one needs no memory of the question.
+Exact matches win. Otherwise the points of the tables below decide, in whole numbers, so the result is the same on every
+machine. The numbers offered are always those of the menu, so an answer to the offer needs no memory of it.
 """
 
 import re
@@ -37,7 +37,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class RouteChoice:
-    """Several modes answer, or the number fits none: what may be chosen, by menu number."""
+    """Several modes match, or the number is out of range: the modes to choose from, by menu number."""
 
     candidates: tuple[tuple[int, str], ...]
     note: str
@@ -45,71 +45,71 @@ class RouteChoice:
 
 @dataclass(frozen=True, slots=True)
 class NoRoute:
-    """No mode answers."""
+    """No mode matches."""
 
 
 def route(text: str, menus: Menus) -> Route | RouteChoice | NoRoute:
-    wish = _read_wish(text)
-    if not wish or not menus.modes:
+    query = _normalize_query(text)
+    if not query or not menus.modes:
         return NoRoute()
-    return _route_by_number(wish, menus) or _route_exactly(wish, menus) or _route_by_score(wish, menus)
+    return _route_by_number(query, menus) or _route_exactly(query, menus) or _route_by_score(query, menus)
 
 
 def normalize_text(text: str) -> str:
-    """One spelling for all: compatibility forms unified, case folded, runs of whitespace one space."""
+    """Unify compatibility forms, fold case, and collapse whitespace."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.split())
 
 
-def _read_wish(text: str) -> str:
-    """The first line alone counts; what follows it is somebody's explanation."""
+def _normalize_query(text: str) -> str:
+    """Take the first line only; whatever follows is an explanation."""
     lines = text.strip().splitlines()
     return normalize_text(re.sub(r"^[*/]", "", lines[0])) if lines else ""
 
 
-def _route_by_number(wish: str, menus: Menus) -> Route | RouteChoice | None:
-    if not wish.isdecimal():
+def _route_by_number(query: str, menus: Menus) -> Route | RouteChoice | None:
+    if not query.isdecimal():
         return None
-    digits = "".join(str(unicodedata.decimal(char)) for char in wish).lstrip("0")
+    digits = "".join(str(unicodedata.decimal(char)) for char in query).lstrip("0")
     count = len(menus.modes)
-    # Compared by length first: a number of a million digits is out of range, not a sum to be done.
+    # Length first: a number of a million digits is out of range and need not be converted.
     if digits and len(digits) <= len(str(count)) and int(digits) <= count:
         return Route(menus.modes[int(digits) - 1].name, Confidence.EXACT)
     return _make_choice(list(range(1, count + 1)), menus, f"numbers go from 1 to {count}")
 
 
-def _route_exactly(wish: str, menus: Menus) -> Route | RouteChoice | None:
+def _route_exactly(query: str, menus: Menus) -> Route | RouteChoice | None:
     # A name is unique and what the schema offers, so it wins over another mode's trigger of the same text.
-    named = [number for number, mode in enumerate(menus, 1) if normalize_text(mode.name) == wish]
-    found = named or [
+    named = [number for number, mode in enumerate(menus, 1) if normalize_text(mode.name) == query]
+    numbers = named or [
         number
         for number, mode in enumerate(menus, 1)
-        if wish in {normalize_text(mode.title), *(normalize_text(trigger) for trigger in mode.triggers)}
+        if query in {normalize_text(mode.title), *(normalize_text(trigger) for trigger in mode.triggers)}
     ]
-    if len(found) == 1:
-        return Route(menus.modes[found[0] - 1].name, Confidence.EXACT)
-    return _make_choice(found, menus, "several modes have that name") if found else None
+    if len(numbers) == 1:
+        return Route(menus.modes[numbers[0] - 1].name, Confidence.EXACT)
+    return _make_choice(numbers, menus, "several modes have that name") if numbers else None
 
 
-def _route_by_score(wish: str, menus: Menus) -> Route | RouteChoice | NoRoute:
-    points = {number: _score(wish, mode) for number, mode in enumerate(menus, 1)}
+def _route_by_score(query: str, menus: Menus) -> Route | RouteChoice | NoRoute:
+    points = {number: _score(query, mode) for number, mode in enumerate(menus, 1)}
     top = max(points.values())
     if top < THRESHOLD:
         return NoRoute()
-    found = [number for number, got in points.items() if got >= max(THRESHOLD, top - SIMILAR)]
-    if len(found) > 1:
-        return _make_choice(found, menus, "several modes fit about equally well")
-    return Route(menus.modes[found[0] - 1].name, grade_confidence(top))
+    numbers = [number for number, score in points.items() if score >= max(THRESHOLD, top - SIMILAR)]
+    if len(numbers) > 1:
+        return _make_choice(numbers, menus, "several modes fit about equally well")
+    return Route(menus.modes[numbers[0] - 1].name, grade_confidence(top))
 
 
 def grade_confidence(points: int) -> Confidence:
     return Confidence.HIGH if points >= HIGH else Confidence.MEDIUM if points >= MEDIUM else Confidence.LOW
 
 
-def _score(wish: str, mode: Mode) -> int:
+def _score(query: str, mode: Mode) -> int:
     points = 0
     for field, text in _list_texts(mode):
-        shape = _score_shape(wish, normalize_text(text)) if len(wish) >= SHORTEST[field] else None
+        shape = _score_shape(query, normalize_text(text)) if len(query) >= SHORTEST[field] else None
         points = max(points, 0 if shape is None else FIELD[field] + shape)
     return points
 
@@ -121,16 +121,16 @@ def _list_texts(mode: Mode) -> Iterator[tuple[str, str]]:
     yield "description", mode.description
 
 
-def _score_shape(wish: str, text: str) -> int | None:
-    """How the wish sits in a text; None where it does not."""
-    if wish not in text:
+def _score_shape(query: str, text: str) -> int | None:
+    """Score how the query occurs in the text; None if it does not."""
+    if query not in text:
         return None
-    if wish == text:
+    if query == text:
         return SHAPE["the whole text"]
-    here = re.escape(wish)
-    if re.search(rf"(?<!\w){here}(?!\w)", text):
+    pattern = re.escape(query)
+    if re.search(rf"(?<!\w){pattern}(?!\w)", text):
         return SHAPE["a whole word"]
-    return SHAPE["the beginning of a word" if re.search(rf"(?<!\w){here}", text) else "inside a word"]
+    return SHAPE["the beginning of a word" if re.search(rf"(?<!\w){pattern}", text) else "inside a word"]
 
 
 def _make_choice(numbers: list[int], menus: Menus, note: str) -> RouteChoice:
@@ -142,7 +142,7 @@ def _format_label(mode: Mode) -> str:
 
 
 def render_points_table() -> str:
-    """The points, as a page of the documentation shows them."""
+    """Render the points as the table of docs/router.md."""
     rows = [["what matches", *SHAPE, "shortest input"], ["---"] * (len(SHAPE) + 2)]
     rows += [
         [field, *(str(weight + shape) for shape in SHAPE.values()), str(SHORTEST[field])]

@@ -1,16 +1,17 @@
 """Does a rule's condition hold for these arguments?
 
-Total: any arguments get an answer. Where it cannot be told (a number is asked for and a text is there, a path is no
-text, a pattern takes too long, a command cannot be read), a rule that narrows (block, deny, ask) holds and a rule that
-allows does not.
+Every call gets an answer. If the condition cannot be decided (a string where a number is compared, a regex that takes
+too long, a command that cannot be parsed), a rule that narrows (block, deny, ask: `cautious`) holds and an allow rule
+does not.
 
-- What is not there is an answer, not a doubt: it has the schema's default where there is one; otherwise it exists not,
-  and equals, contains and exceeds nothing. `neq` and `not_in` then hold for a rule that narrows.
-- A path through a list speaks about its elements: one is enough for a rule that narrows, all must fit to allow.
-- Upper and lower case are one for a specifier, `glob` and `regex` of a rule that narrows, because on some disks they
-  are; a rule that allows means what it says. `eq`, `in` and `contains` are exact, except about paths.
-- An argument that names places is brought into one spelling before any predicate sees it, and where it is left out it
-  means the workspace to a rule that narrows.
+- A missing argument has the schema's default. Without one it does not exist, and equals, contains and exceeds nothing;
+  `neq` and `not_in` then hold for a rule that narrows.
+- A path through a list is about its elements: for a rule that narrows one match is enough, for an allow rule all must
+  match.
+- Specifiers, `glob` and `regex` ignore case in a rule that narrows, because some disks do; an allow rule is exact.
+  `eq`, `in` and `contains` are exact except about paths.
+- An argument that names paths is normalized before any predicate sees it; if it is missing, it means the workspace to
+  a rule that narrows.
 """
 
 import unicodedata
@@ -24,10 +25,8 @@ from mcp_server.policy.paths import Test, build_place_test
 from mcp_server.policy.rule_syntax import ParsedRule, Predicate, PredicateOperator
 from mcp_server.policy.shell import compile_command_pattern, find_pattern_program, get_program_name, list_commands
 
-# By which word is a rule found among a thousand about the same tool?
-#
-# A specifier with a name in it can only fit a call that holds this name: the command it runs, or a folder or file
-# along its path. The test itself stays the same; this only spares the rules that could not fit.
+# An index of rules by word: a specifier with a literal name in it matches only calls with that name, as the program of
+# a command or along a path. So of a thousand rules about one tool, only the few that could match are tested.
 
 WILD = frozenset("$*?[{")
 
@@ -37,7 +36,7 @@ def normalize_word(word: str) -> str:
 
 
 def find_rule_word(specifier: str, kind: RuleSubject, read: ReadLine, roots: Sequence[str] = ()) -> str | None:
-    """The name a call has to hold for the specifier to fit it; None where there is none to be named."""
+    """Find a name that every call must contain to match the specifier; None if there is none."""
     if kind is RuleSubject.PATH and "{" not in specifier:
         parts = split_path(specifier, roots)
         return next((normalize_word(part) for part in parts if part not in ("/", "..") and not WILD & set(part)), None)
@@ -48,15 +47,15 @@ def find_rule_word(specifier: str, kind: RuleSubject, read: ReadLine, roots: Seq
 
 
 def find_subject_words(values: Iterable[object], kind: RuleSubject, read: ReadLine) -> frozenset[str] | None:
-    """The names that a call holds; None where that cannot be told, and every rule has to be asked."""
+    """Find the names that a call contains; None if they are unknown and every rule must be tested."""
     words: set[str] = set()
     for value in values:
         if not isinstance(value, str) or len(value) > LONGEST or kind is RuleSubject.TEXT:
             return None
-        found = _find_path_words(value) if kind is RuleSubject.PATH else _find_command_words(value, read)
-        if found is None:
+        names = _find_path_words(value) if kind is RuleSubject.PATH else _find_command_words(value, read)
+        if names is None:
             return None
-        words |= found
+        words |= names
     return frozenset(words)
 
 
@@ -79,49 +78,49 @@ Condition: TypeAlias = Callable[[Tool, Arguments], bool]
 REGEX_SECONDS = 0.05
 MISSING = object()
 ODD = object()
-"""Something is there, but not of a kind that the path could lead through."""
+"""The path leads through a value that is not an object."""
 
 
 def build_condition(
-    written: ParsedRule,
+    parsed: ParsedRule,
     cautious: bool,
     read: ReadLine,
     kinds: Iterable[RuleSubject] = (),
     roots: Sequence[str] = (),
 ) -> Condition | None:
-    """The test that a rule puts to a call, None where it is true of every call. `kinds`: of its tools' subjects."""
-    if written.specifier is not None and not is_match_all(written.specifier):
+    """Build the test of a rule, None if it holds for every call. `kinds` are the subjects of the rule's tools."""
+    if parsed.specifier is not None and not is_match_all(parsed.specifier):
         tests: dict[RuleSubject, Test] = {
-            kind: _build_specifier_test(written.specifier, kind, cautious, read, roots) for kind in kinds
+            kind: _build_specifier_test(parsed.specifier, kind, cautious, read, roots) for kind in kinds
         }
         return lambda tool, arguments: _is_specifier_met(tool, arguments, tests, cautious)
-    predicates = [(one, *_build_predicate_tests(one, cautious, roots)) for one in written.predicates]
+    predicates = [(predicate, *_build_predicate_tests(predicate, cautious, roots)) for predicate in parsed.predicates]
     if not predicates:
         return None
 
     def holds(tool: Tool, arguments: Arguments) -> bool:
-        places = tool.places
+        place_arguments = tool.places
         return all(
-            _is_place_predicate_met(tool, arguments, one, place, cautious)
-            if one.path[0] in places
-            else _is_predicate_met(tool, arguments, one, test, cautious)
-            for one, test, place in predicates
+            _is_place_predicate_met(tool, arguments, predicate, place_test, cautious)
+            if predicate.path[0] in place_arguments
+            else _is_predicate_met(tool, arguments, predicate, test, cautious)
+            for predicate, test, place_test in predicates
         )
 
     return holds
 
 
 def _build_predicate_tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:
-    """Of any argument, and of one that names places."""
+    """Build the test for any argument, and the one for an argument that names paths."""
 
-    def build_test(one: Predicate) -> Test:
-        return build_predicate_test(one, cautious, roots)
+    def build_test(each_predicate: Predicate) -> Test:
+        return build_predicate_test(each_predicate, cautious, roots)
 
     return build_test(predicate), build_place_test(predicate, cautious, roots, build_test)
 
 
 def is_match_all(specifier: str) -> bool:
-    """Is the specifier one that leaves nothing out?"""
+    """True if the specifier matches everything."""
     return specifier in ("*", "**", ":*", "**/*")
 
 
@@ -143,23 +142,21 @@ def _is_specifier_met(tool: Tool, arguments: Arguments, tests: Mapping[RuleSubje
 
 
 def get_subjects(tool: Tool, arguments: Arguments) -> list[Any]:
-    """What the specifiers of rules are matched against, in this call."""
+    """Return the values of this call that the specifiers of rules are matched against."""
     if tool.subject is None:
         return []
     argument, kind = tool.subject
-    given = arguments.get(argument)
-    if isinstance(given, str):
-        return [tool.join_base_path(argument, given, arguments) if kind is RuleSubject.PATH else given]
-    found = _list_leaves(find_values(arguments, (argument,), tool.arguments))
-    return (
-        [_locate_from_workspace(tool, argument, value, arguments) for value in found]
-        if kind is RuleSubject.PATH
-        else list(found)
-    )
+    value = arguments.get(argument)
+    if isinstance(value, str):
+        return [tool.join_base_path(argument, value, arguments) if kind is RuleSubject.PATH else value]
+    leaves = _list_leaves(find_values(arguments, (argument,), tool.arguments))
+    if kind is not RuleSubject.PATH:
+        return list(leaves)
+    return [_locate_from_workspace(tool, argument, leaf, arguments) for leaf in leaves]
 
 
 def _locate_from_workspace(tool: Tool, argument: str, value: Any, arguments: Arguments) -> Any:
-    """A place as from the workspace, and the workspace itself where none is named."""
+    """Return the path relative to the workspace; the workspace itself if the argument is missing."""
     if value is MISSING:
         return ""
     if isinstance(value, list | tuple):
@@ -168,45 +165,45 @@ def _locate_from_workspace(tool: Tool, argument: str, value: Any, arguments: Arg
 
 
 def find_call_words(tool: Tool, arguments: Arguments, read: ReadLine) -> frozenset[str] | None:
-    """The words that a rule about this call can be found by."""
+    """Find the words by which rules about this call are indexed."""
     if tool.subject is None:
         return None
-    found = [value for value in get_subjects(tool, arguments) if value is not MISSING]
-    return find_subject_words(found, tool.subject[1], read)
+    subjects = [value for value in get_subjects(tool, arguments) if value is not MISSING]
+    return find_subject_words(subjects, tool.subject[1], read)
 
 
-def _is_test_met(found: Sequence[Any], test: Test, cautious: bool) -> bool:
-    answers = [None if value is ODD else test(value) for value in found]
+def _is_test_met(values: Sequence[Any], test: Test, cautious: bool) -> bool:
+    answers = [None if value is ODD else test(value) for value in values]
     return any(answer is not False for answer in answers) if cautious else all(answer is True for answer in answers)
 
 
 def _is_predicate_met(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
-    return _is_test_met(_get_asked_values(tool, arguments, predicate), test, cautious)
+    return _is_test_met(_get_tested_values(tool, arguments, predicate), test, cautious)
 
 
 def _is_place_predicate_met(tool: Tool, arguments: Arguments, predicate: Predicate, test: Test, cautious: bool) -> bool:
-    found = _get_asked_values(tool, arguments, predicate)
+    values = _get_tested_values(tool, arguments, predicate)
     if predicate.op is not PredicateOperator.EXISTS:
-        found = [
+        values = [
             value
             if value is MISSING and not cautious
             else _locate_from_workspace(tool, predicate.path[0], value, arguments)
-            for value in found
+            for value in values
         ]
-    return _is_test_met(found, test, cautious)
+    return _is_test_met(values, test, cautious)
 
 
-def _get_asked_values(tool: Tool, arguments: Arguments, predicate: Predicate) -> list[Any]:
-    """What the predicate is asked of: lists as they are where it is about lists, else their elements."""
-    found = list(find_values(arguments, predicate.path, tool.arguments))
+def _get_tested_values(tool: Tool, arguments: Arguments, predicate: Predicate) -> list[Any]:
+    """Return the values that the predicate tests: whole lists if it is about lists, else their elements."""
+    values = list(find_values(arguments, predicate.path, tool.arguments))
     whole = predicate.op in (PredicateOperator.CONTAINS, PredicateOperator.EXISTS) or (
         isinstance(predicate.value, list) and predicate.op is PredicateOperator.EQ
     )
-    return found if whole else list(_list_leaves(found))
+    return values if whole else list(_list_leaves(values))
 
 
 def find_values(arguments: Arguments, path: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Any]:
-    """What the path leads to, element by element where it leads through lists."""
+    """Find the values that the path leads to, for each element of the lists on the way."""
     level: list[Any] = [arguments]
     for key in path:
         level = [value for item in level for value in _find_next_values(item, key)]
@@ -223,15 +220,15 @@ def _find_next_values(item: Any, key: str) -> Iterator[Any]:
             yield MISSING if value is None or value is MISSING else ODD
 
 
-def _list_leaves(found: Any) -> Iterator[Any]:
-    """The elements, of lists in lists as well; an empty list holds nothing."""
-    waiting = [iter(found)]
-    while waiting:
-        value = next(waiting[-1], waiting)
-        if value is waiting:
-            waiting.pop()
+def _list_leaves(values: Any) -> Iterator[Any]:
+    """Yield the elements, of nested lists as well; an empty list counts as MISSING."""
+    stack = [iter(values)]
+    while stack:
+        value = next(stack[-1], stack)
+        if value is stack:
+            stack.pop()
         elif isinstance(value, list | tuple):
-            waiting.append(iter(cast(list[Any], value) or [MISSING]))
+            stack.append(iter(cast(list[Any], value) or [MISSING]))
         else:
             yield value
 
@@ -244,84 +241,84 @@ def _find_default(schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def build_predicate_test(predicate: Predicate, cautious: bool, roots: Sequence[str] = ()) -> Test:
-    """The predicate as a test of one value."""
+    """Build the test of one value."""
     value = predicate.value
     if predicate.op is PredicateOperator.EXISTS:
-        return lambda found: (found is not MISSING) is value
+        return lambda argument: (argument is not MISSING) is value
     if predicate.op is PredicateOperator.GLOB:
         return _build_glob_test(value, cautious, roots)
     if predicate.op is PredicateOperator.REGEX:
         return _build_regex_test(value, cautious)
     tests: dict[PredicateOperator, Test] = {
-        PredicateOperator.EQ: lambda found: _is_same_json(found, value),
-        PredicateOperator.IN: lambda found: any(_is_same_json(found, one) for one in value),
-        PredicateOperator.NEQ: lambda found: cautious if found is MISSING else not _is_same_json(found, value),
-        PredicateOperator.NOT_IN: lambda found: (
-            cautious if found is MISSING else not any(_is_same_json(found, one) for one in value)
+        PredicateOperator.EQ: lambda argument: _is_same_json(argument, value),
+        PredicateOperator.IN: lambda argument: any(_is_same_json(argument, one) for one in value),
+        PredicateOperator.NEQ: lambda argument: cautious if argument is MISSING else not _is_same_json(argument, value),
+        PredicateOperator.NOT_IN: lambda argument: (
+            cautious if argument is MISSING else not any(_is_same_json(argument, one) for one in value)
         ),
-        PredicateOperator.CONTAINS: lambda found: _has_value(found, value),
-        PredicateOperator.GT: lambda found: _compare_number(found, lambda number: number > value),
-        PredicateOperator.LT: lambda found: _compare_number(found, lambda number: number < value),
+        PredicateOperator.CONTAINS: lambda argument: _has_value(argument, value),
+        PredicateOperator.GT: lambda argument: _compare_number(argument, lambda number: number > value),
+        PredicateOperator.LT: lambda argument: _compare_number(argument, lambda number: number < value),
     }
     return tests[predicate.op]
 
 
-def _is_same_json(found: Any, value: Any) -> bool:
-    """Equal as JSON: `true` is not 1, and 1.0 is 1."""
-    if isinstance(found, bool) or isinstance(value, bool):
-        return found is value
-    if isinstance(found, list | tuple) and isinstance(value, list):
-        left, right = cast(Sequence[Any], found), cast(list[Any], value)
+def _is_same_json(argument: Any, value: Any) -> bool:
+    """True if equal as JSON: `true` is not 1, and 1.0 is 1."""
+    if isinstance(argument, bool) or isinstance(value, bool):
+        return argument is value
+    if isinstance(argument, list | tuple) and isinstance(value, list):
+        left, right = cast(Sequence[Any], argument), cast(list[Any], value)
         return len(left) == len(right) and all(
             _is_same_json(one, other) for one, other in zip(left, right, strict=True)
         )
-    return bool(found == value)
+    return bool(argument == value)
 
 
-def _has_value(found: Any, value: Any) -> bool | None:
-    if isinstance(found, str):
-        return value in found if isinstance(value, str) else None
-    if isinstance(found, list | tuple):
-        return any(_is_same_json(one, value) for one in cast(Sequence[Any], found))
-    return False if found is MISSING else None
+def _has_value(argument: Any, value: Any) -> bool | None:
+    if isinstance(argument, str):
+        return value in argument if isinstance(value, str) else None
+    if isinstance(argument, list | tuple):
+        return any(_is_same_json(one, value) for one in cast(Sequence[Any], argument))
+    return False if argument is MISSING else None
 
 
-def _compare_number(found: Any, test: Callable[[float], bool]) -> bool | None:
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return False if found is MISSING else None
-    return None if found != found else test(found)
+def _compare_number(argument: Any, test: Callable[[float], bool]) -> bool | None:
+    if isinstance(argument, bool) or not isinstance(argument, int | float):
+        return False if argument is MISSING else None
+    return None if argument != argument else test(argument)
 
 
 def _build_text_test(fits: Text) -> Test:
-    return lambda found: fits(found) if isinstance(found, str) else False if found is MISSING else None
+    return lambda argument: fits(argument) if isinstance(argument, str) else False if argument is MISSING else None
 
 
 def _build_path_test(fits: Path) -> Test:
-    return lambda found: fits(found) if isinstance(found, str) else None
+    return lambda argument: fits(argument) if isinstance(argument, str) else None
 
 
 def _build_glob_test(pattern: str, cautious: bool, roots: Sequence[str]) -> Test:
-    """As text; where the pattern could be a path, `./secrets//x` must not slip past `secrets/**` either."""
+    """Match as text, and as a path if the pattern could be one: `./secrets//x` must not slip past `secrets/**`."""
     plain = _build_text_test(compile_text_glob(pattern, cautious))
     if not cautious or "/" not in pattern:
         return plain
     path = _build_text_test(compile_path_glob(pattern, cautious, roots))
 
-    def test(found: Any) -> bool | None:
-        first, second = plain(found), path(found)
+    def test(argument: Any) -> bool | None:
+        first, second = plain(argument), path(argument)
         return True if first or second else None if first is None or second is None else False
 
     return test
 
 
 def _build_regex_test(pattern: str, cautious: bool) -> Test:
-    import regex  # here, because few rules need it and every start would pay for it
+    import regex  # imported here, because few rules need it and every start would pay for it
 
     compiled = regex.compile(pattern, regex.IGNORECASE if cautious else 0)
 
-    def search(found: str) -> bool | None:
+    def search(argument: str) -> bool | None:
         try:
-            return compiled.search(found, timeout=REGEX_SECONDS) is not None
+            return compiled.search(argument, timeout=REGEX_SECONDS) is not None
         except TimeoutError:
             return None
 

@@ -1,23 +1,23 @@
-"""Can a predicate ever be true of arguments that fit the tool's schema? What can never match is refused at start.
+"""Can a predicate ever be true of arguments that fit the tool's schema? A rule that can never match is an error.
 
-Only what is certain is found: where a schema says nothing, anything is possible.
+Only certain cases are errors: if the schema says nothing, anything is possible.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from mcp_server.model.text import find_nearest_name, quote_text
+from mcp_server.model.text import find_nearest_name, format_list, quote_text
 from mcp_server.model.tools import Schema
 from mcp_server.policy.rule_match import build_predicate_test
 from mcp_server.policy.rule_syntax import Predicate, PredicateOperator
 
-DEEPEST = 16
+MAX_DEPTH = 16
 JSON_TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
 ANYTHING: Schema = {}
 
 
 def find_schemas_at(schema: Schema, path: Sequence[str]) -> tuple[Schema, ...]:
-    """The schemas of what a path may lead to; none where it leads nowhere, an empty one for anything."""
+    """Find the schemas of what a path may lead to: none if it leads nowhere, an empty schema for anything."""
     level: tuple[Schema, ...] = (schema,)
     for key in path:
         level = tuple(
@@ -27,13 +27,13 @@ def find_schemas_at(schema: Schema, path: Sequence[str]) -> tuple[Schema, ...]:
 
 
 def find_names_at(schema: Schema, path: Sequence[str]) -> frozenset[str]:
-    """The names that may follow on a path, as far as the schema knows them."""
+    """Find the names that may follow on a path, as far as the schema lists them."""
     level = [one for node in find_schemas_at(schema, path) for one in _list_branches(node)]
     return frozenset(name for one in level for name in one.get("properties", {}))
 
 
 def describe_impossible_predicates(schema: Schema, predicates: Sequence[Predicate]) -> str | None:
-    """Why the predicates can never be true together, in words for whoever wrote them; None where they can."""
+    """Say why the predicates can never be true together; None if they can."""
     for predicate in predicates:
         fault = _describe_impossible_predicate(schema, predicate)
         if fault:
@@ -46,7 +46,7 @@ def describe_impossible_predicates(schema: Schema, predicates: Sequence[Predicat
 
 
 def describe_unknown_value(schema: Schema, predicates: Sequence[Predicate]) -> str | None:
-    """A text that the argument, which has few values, never is, and the one that was meant."""
+    """Describe a value that an argument with few values never has, and the one that was meant."""
     for predicate in predicates:
         leaves = [leaf for node in find_schemas_at(schema, predicate.path) for leaf in _list_branches(node)]
         known = [_list_enumerated_values(leaf) for leaf in leaves]
@@ -56,22 +56,22 @@ def describe_unknown_value(schema: Schema, predicates: Sequence[Predicate]) -> s
             or None in known
         ):
             continue
-        every = [one for values in known for one in values or () if isinstance(one, str)]
-        said: list[Any] = (
+        choices = [value for values in known for value in values or () if isinstance(value, str)]
+        operands: list[Any] = (
             predicate.value if predicate.op in (PredicateOperator.IN, PredicateOperator.NOT_IN) else [predicate.value]
         )
-        folded = {one.casefold() for one in every}
-        wrong = next((one for one in said if isinstance(one, str) and one.casefold() not in folded), None)
-        if every and wrong is not None:
-            near = find_nearest_name(wrong, every)
-            meant = f"Did you mean {quote_text(near)}?" if near else f"There are {', '.join(map(quote_text, every))}."
-            return f"`{predicate.where}` is never {quote_text(wrong)}. {meant}"
+        folded = {choice.casefold() for choice in choices}
+        wrong = next((value for value in operands if isinstance(value, str) and value.casefold() not in folded), None)
+        if choices and wrong is not None:
+            near = find_nearest_name(wrong, choices)
+            hint = f"Did you mean {quote_text(near)}?" if near else f"It can be {format_list(choices)}."
+            return f"`{predicate.where}` is never {quote_text(wrong)}. {hint}"
     return None
 
 
 def _list_branches(node: Any, depth: int = 0) -> Iterator[Schema]:
-    """A schema and its alternatives, and through a list its elements."""
-    if depth > DEEPEST or not isinstance(node, Mapping) or "$ref" in node:
+    """Yield the schema, its alternatives, and those of the elements if it is a list."""
+    if depth > MAX_DEPTH or not isinstance(node, Mapping) or "$ref" in node:
         yield ANYTHING
         return
     schema = cast(Schema, node)
@@ -99,16 +99,16 @@ def _find_schemas_below(schema: Schema, key: str) -> Iterator[Schema]:
 
 
 def _get_types(schema: Schema) -> frozenset[str]:
-    said = schema.get("type")
-    if isinstance(said, str):
-        return frozenset((said,))
-    if isinstance(said, list | tuple):
-        return frozenset(cast(list[str], said))
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        return frozenset((declared,))
+    if isinstance(declared, list | tuple):
+        return frozenset(cast(list[str], declared))
     return frozenset(("object",)) if "properties" in schema else JSON_TYPES
 
 
 def _list_enumerated_values(schema: Schema) -> list[Any] | None:
-    """Every value there is, where they are few."""
+    """List every value that the schema allows, if it lists them; else None."""
     if "enum" in schema:
         return list(schema["enum"])
     if "const" in schema:
@@ -126,11 +126,11 @@ def _list_enumerated_values(schema: Schema) -> list[Any] | None:
 def _describe_impossible_predicate(schema: Schema, predicate: Predicate) -> str | None:
     if predicate.op is PredicateOperator.EXISTS:
         always = len(predicate.path) == 1 and predicate.path[0] in schema.get("required", ())
-        return f"`{predicate.where}` is always there." if always and not predicate.value else None
+        return f"`{predicate.where}` is a required argument." if always and not predicate.value else None
     leaves = [leaf for node in find_schemas_at(schema, predicate.path) for leaf in _list_branches(node)]
     if any(_is_possible(leaf, predicate) for leaf in leaves):
         return None
-    return f"`{predicate.where}` can never be such that `{predicate.op}` {quote_text(str(predicate.value))} is true."
+    return f"`{predicate.op}` {quote_text(str(predicate.value))} is never true of `{predicate.where}`."
 
 
 def _is_possible(leaf: Schema, predicate: Predicate) -> bool:
@@ -165,7 +165,7 @@ def _is_value_allowed(leaf: Schema, value: Any) -> bool:
 
 
 def _is_contradiction(schema: Schema, one: Predicate, other: Predicate) -> bool:
-    """Through a list each predicate may be true of another element, so only single values can contradict."""
+    """True if no value satisfies both. In a list each may hold for another element, so only single values count."""
     if len(one.path) > 1 or any(
         "array" in _get_types(leaf) for node in find_schemas_at(schema, one.path) for leaf in _list_branches(node)
     ):

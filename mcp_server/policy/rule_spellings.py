@@ -1,11 +1,11 @@
-"""Was a pattern meant, written as a list, a sentence, a regular expression or an address? No call would have that text.
+"""Is this pattern written as a list, a sentence, a regular expression or a URL? It would match no call.
 
-`src/**, docs/**`, `git push:* or git pull:*`, `^src/.*`, `"git push":*`, `file:///etc/x`, `[a-z`: each with the
-spelling that speaks. What a name can hold (a comma, `and`) is left alone unless what stands beside it is a pattern.
+Finds `src/**, docs/**`, `git push:* or git pull:*`, `^src/.*`, `"git push":*`, `file:///etc/x` and `[a-z`, and suggests
+the spelling that works. What a file name may contain (a comma, `and`) is a fault only next to a pattern.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from mcp_server.model.text import CLOSING, OPENING, quote_text
 
@@ -31,13 +31,12 @@ WITH_SUBCOMMANDS = """
 git npm pnpm yarn pip uv cargo go docker podman kubectl helm terraform gh aws gcloud apt brew systemctl
 """
 SUBCOMMANDS = frozenset(WITH_SUBCOMMANDS.split())
-"""Their second word is no file, so that `.*` behind it is no ending."""
-Look = Callable[[str], Iterator[str]]
+"""Their second word is not a file, so `.*` after it is not a file extension."""
 
 
 def describe_misspelling(text: str, command: bool) -> str | None:
-    """What is wrong with a bracket that was taken for a text to match; None where it can be meant so."""
-    looks = (
+    """Say what is wrong with text in brackets; None if it may be text to match."""
+    checks = (
         _find_unseen_character,
         _find_several_rules,
         _find_curly_quotes,
@@ -47,29 +46,29 @@ def describe_misspelling(text: str, command: bool) -> str | None:
             else (_find_open_bracket, _find_label, _find_several_paths, _find_path_misspelling)
         ),
     )
-    return next((wrong for look in looks for wrong in look(text.strip())), None)
+    return next((fault for check in checks for fault in check(text.strip())), None)
 
 
 def _suggest_pattern(text: str, instead: str) -> str:
-    return f"{quote_text(text)} is no pattern; did you mean {quote_text(instead)}?"
+    return f"{quote_text(text)} is not a pattern; did you mean {quote_text(instead)}?"
 
 
 def _find_curly_quotes(text: str) -> Iterator[str]:
-    if found := WRAPPED.fullmatch(text):
-        meant = quote_text(found["text"] + found["end"])
-        yield f"quotes are straight here, `\"` or `'`, or left out; did you mean {meant}?"
+    if match := WRAPPED.fullmatch(text):
+        pattern = quote_text(match["text"] + match["end"])
+        yield f"use straight quotes, `\"` or `'`, or none; did you mean {pattern}?"
 
 
 def _find_unseen_character(text: str) -> Iterator[str]:
-    if found := UNSEEN.search(text):
-        yield f"it holds U+{ord(found[0]):04X}, which nobody sees; did you mean {quote_text(UNSEEN.sub('', text))}?"
+    if match := UNSEEN.search(text):
+        visible = quote_text(UNSEEN.sub("", text))
+        yield f"it contains the invisible character U+{ord(match[0]):04X}; did you mean {visible}?"
 
 
 def _find_several_rules(text: str) -> Iterator[str]:
-    if found := SEVERAL.fullmatch(text):
-        other = quote_text(f"{found['tool']}({found['other']})")
-        one = quote_text(found["one"])
-        yield f"a rule is about one tool; write {other} as a rule of its own, and {one} in this one"
+    if match := SEVERAL.fullmatch(text):
+        one, other = quote_text(match["one"]), quote_text(f"{match['tool']}({match['other']})")
+        yield f"a rule is about one tool; make {other} a rule of its own, and keep {one} in this one"
 
 
 def _find_several_commands(text: str) -> Iterator[str]:
@@ -92,35 +91,35 @@ def _find_several_paths(text: str) -> Iterator[str]:
 
 
 def _split_outside_braces(text: str) -> list[str]:
-    """`{a,b}` is one pattern."""
-    kept = re.sub(r"\{[^{}]*\}", lambda found: "x" * len(found[0]), text)
-    parts, at = list[str](), 0
-    for found in BETWEEN.finditer(kept):
-        parts.append(text[at : found.start()])
-        at = found.end()
-    return [*parts, text[at:]]
+    """Split a list of patterns; `{a,b}` is one pattern."""
+    masked = re.sub(r"\{[^{}]*\}", lambda braces: "x" * len(braces[0]), text)
+    parts, start = list[str](), 0
+    for separator in BETWEEN.finditer(masked):
+        parts.append(text[start : separator.start()])
+        start = separator.end()
+    return [*parts, text[start:]]
 
 
 def _suggest_separate_rules(parts: list[str]) -> str:
-    return f"a rule has one pattern; write a rule for each on a line of its own: {', '.join(map(quote_text, parts))}"
+    return f"a rule has one pattern; write a rule for each on its own line: {', '.join(map(quote_text, parts))}"
 
 
 def _find_command_misspelling(text: str) -> Iterator[str]:
     words = text.split()
-    if found := HALVED.fullmatch(text):
-        yield _suggest_pattern(text, f"{found['text']}:*")
+    if match := HALVED.fullmatch(text):
+        yield _suggest_pattern(text, f"{match['text']}:*")
     elif re.search(r"\w:\*{2,}$", text):
         yield _suggest_pattern(text, text.rstrip("*") + "*")
-    elif found := LINE_LABEL.fullmatch(text):
-        yield _suggest_pattern(text, found["text"])
-    elif (found := COLONS.fullmatch(text)) and found["program"] in SUBCOMMANDS and found["word"] != "*":
-        yield _suggest_pattern(text, f"{found['program']} {found['word']}:*")
+    elif match := LINE_LABEL.fullmatch(text):
+        yield _suggest_pattern(text, match["text"])
+    elif (match := COLONS.fullmatch(text)) and match["program"] in SUBCOMMANDS and match["word"] != "*":
+        yield _suggest_pattern(text, f"{match['program']} {match['word']}:*")
     elif text.startswith("^") or re.search(r"[\w-]\$$", text) or _is_any_ending(words):
-        yield f"a command is no regular expression here; did you mean {quote_text(_format_command_prefix(text))}?"
+        yield f"commands are not regular expressions; did you mean {quote_text(_format_command_prefix(text))}?"
 
 
 def _is_any_ending(words: list[str]) -> bool:
-    """Is `.*` at the end meant for anything, and no ending of a file's name?"""
+    """True if `.*` at the end means "anything", not a file extension."""
     return words[-1].endswith(".*") and (len(words) == 1 or (len(words) == 2 and words[0] in SUBCOMMANDS))
 
 
@@ -129,7 +128,6 @@ def _format_command_prefix(text: str) -> str:
 
 
 def _find_open_bracket(text: str) -> Iterator[str]:
-    """A bracket that nothing closes."""
     if any(mark in text for mark in "\"'\\"):
         return
     if text.count("(") > text.count(")"):
@@ -142,21 +140,21 @@ def _find_open_bracket(text: str) -> Iterator[str]:
 
 def _find_label(text: str) -> Iterator[str]:
     if re.match(r"file:/", text, re.IGNORECASE):
-        yield f"{quote_text(text)} is an address; did you mean the path {quote_text('/' + text[5:].lstrip('/'))}?"
-    elif found := LABEL.fullmatch(text):
-        yield _suggest_pattern(text, found["text"])
+        yield f"{quote_text(text)} is a URL; did you mean the path {quote_text('/' + text[5:].lstrip('/'))}?"
+    elif match := LABEL.fullmatch(text):
+        yield _suggest_pattern(text, match["text"])
 
 
 def _find_path_misspelling(text: str) -> Iterator[str]:
-    if (found := REGEX.fullmatch(text)) or text.startswith("^"):
-        plain = (
-            (found["text"] if found else text)
+    if (match := REGEX.fullmatch(text)) or text.startswith("^"):
+        path_pattern = (
+            (match["text"] if match else text)
             .removeprefix("^")
             .removesuffix("$")
             .replace("/.*", "/**")
             .replace(".*", "*")
         )
-        yield f"a path is no regular expression here; did you mean {quote_text(plain)}?"
-    elif (found := EXCEPT.fullmatch(text)) and LOOKS_LIKE_A_PATH.search(found["text"]):
-        meant = quote_text(found["text"])
-        yield f"a rule has no exceptions: name what it is about, a rule for each; {meant} alone is about that path"
+        yield f"paths are not regular expressions; did you mean {quote_text(path_pattern)}?"
+    elif (match := EXCEPT.fullmatch(text)) and LOOKS_LIKE_A_PATH.search(match["text"]):
+        path = quote_text(match["text"])
+        yield f"a rule has no exceptions; write a rule for each path it is about ({path} alone is about that path)"

@@ -1,10 +1,10 @@
-"""What does a rule's text say? Which tools it names, and what it asks of their arguments.
+"""What does a rule's text say? It names tools, and may set conditions on their arguments.
 
 Read                                every call of Read
 Read(src/**)                        a specifier: the argument that the tool declares as its subject
-bash(git push:*)                    commands that begin with these words
+bash(git push:*)                    commands that start with these words
 server:tool   server:*   git_*      tools of an upstream, and names with wildcards
-mcp__server__tool                   the same as server:tool, as some hosts write it
+mcp__server__tool                   server:tool as some hosts write it
 tool(options.force eq true and repo glob "acme/*")
                                     predicates: a path into the arguments, an operator, a value
 """
@@ -45,30 +45,28 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRule:
-    """A rule's text, taken apart."""
-
     tool: str
     specifier: str | None = None
     predicates: tuple[Predicate, ...] = ()
     literal: bool = field(default=False, compare=False)
-    """The specifier stood in quotes, and can have been meant as nothing else."""
+    """The specifier was quoted, so it is certainly text to match."""
 
 
 class BareWord(str):
-    """A word without quotes that is no number, `true`, `false` or `null`."""
+    """An unquoted word that is not a number, `true`, `false` or `null`."""
 
     __slots__ = ()
 
 
 class MalformedRule(ValueError):
-    """Why a rule's text cannot be read, in words for the person who wrote it."""
+    """A rule that cannot be parsed; the message says why to the person who wrote it."""
 
 
 WHOLE = re.compile(r"\s*(?P<tool>[\w.:*?/\[\]!-]+)\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
 PATH = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
 OPS = "|".join(sorted(PredicateOperator, key=len, reverse=True))
-# A bracket that begins like this holds predicates; put a specifier that looks the same in quotes.
-LOOKS = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
+# Brackets that start like this contain predicates; a specifier that looks the same must be quoted.
+PREDICATE = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
 HEAD = re.compile(rf"\s*(?P<path>{PATH})\s+(?P<op>{OPS})(?=\s|$)")
 AND = re.compile(r"\s+and(?=\s)")
 JOINED = re.compile(r"(?P<word>(?i:and|or)(?=\s)|&&?|\|\|?|[,;+])")
@@ -76,27 +74,27 @@ STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 BARE = re.compile(r"""[^\s,\[\]()"']+""")
 OWN = "menugate"
 ALIKE = 0.75
-"""So much like `true` or `false`, a word may have been meant as that."""
+"""A word this similar to `true` or `false` was probably meant as that."""
 
 
 def parse_rule(text: str) -> ParsedRule:
     whole = WHOLE.fullmatch(text)
     if whole is None:
-        raise MalformedRule("it is neither `tool` nor `tool(...)`.")
+        raise MalformedRule("a rule is `tool` or `tool(...)`.")
     tool, inside = normalize_tool_name(whole["tool"]), whole["inside"]
     if inside is None:
         return ParsedRule(tool)
     if not inside.strip():
-        raise MalformedRule(f"there is nothing in the brackets; write {quote_text(tool)} for every call.")
+        raise MalformedRule(f"the brackets are empty; write {quote_text(tool)} for every call.")
     if STRING.fullmatch(inside.strip()):
         return ParsedRule(tool, _parse_string(inside.strip()), literal=True)
-    if LOOKS.match(inside):
+    if PREDICATE.match(inside):
         return ParsedRule(tool, predicates=_parse_predicates(inside))
     return ParsedRule(tool, inside.strip())
 
 
 def normalize_tool_name(name: str) -> str:
-    """`mcp__server__tool` is what some hosts call `server:tool`, and what is ours needs no server."""
+    """Write `mcp__server__tool`, as some hosts spell it, as `server:tool`, and our own tools without a server."""
     if name.startswith("mcp__"):
         server, _, tool = name.removeprefix("mcp__").partition("__")
         name = f"{server}:{tool or '*'}"
@@ -104,7 +102,7 @@ def normalize_tool_name(name: str) -> str:
 
 
 def _parse_predicates(text: str) -> tuple[Predicate, ...]:
-    found: list[Predicate] = []
+    predicates: list[Predicate] = []
     at = 0
     while True:
         head = HEAD.match(text, at)
@@ -112,33 +110,34 @@ def _parse_predicates(text: str) -> tuple[Predicate, ...]:
             raise MalformedRule(_describe_no_predicate(text[at:].strip()))
         op = PredicateOperator(head["op"])
         value, at = _parse_value(text, head.end(), op)
-        found.append(Predicate(tuple(head["path"].split(".")), op, value))
+        predicates.append(Predicate(tuple(head["path"].split(".")), op, value))
         if not text[at:].strip():
-            return tuple(found)
-        joined = AND.match(text, at)
-        if joined is None:
+            return tuple(predicates)
+        conjunction = AND.match(text, at)
+        if conjunction is None:
             raise MalformedRule(_describe_left_over(text[at:].strip()))
-        at = joined.end()
+        at = conjunction.end()
 
 
 def _describe_left_over(text: str) -> str:
-    found = JOINED.match(text)
-    if found and found["word"].lower() in ("or", "|", "||"):
-        return f"there is no {quote_text(found['word'])}: write a rule for each of the two."
-    if found:
-        rest = text[found.end() :].strip()
-        return f"predicates are joined with `and`; did you mean {quote_text(f'and {rest}')} for {quote_text(text)}?"
-    return f"{quote_text(text)} is left over; join predicates with `and`, quote text with spaces."
+    joint = JOINED.match(text)
+    if joint and joint["word"].lower() in ("or", "|", "||"):
+        return f"there is no {quote_text(joint['word'])}: write a rule for each of the two."
+    if joint:
+        rest = text[joint.end() :].strip()
+        return f"join predicates with `and`; did you mean {quote_text(f'and {rest}')} for {quote_text(text)}?"
+    return f"{quote_text(text)} is left over; join predicates with `and`, and quote text that has spaces."
 
 
 def _describe_no_predicate(text: str) -> str:
-    from mcp_server.policy.rule_slips import describe_wrong_operator  # only for who made a fault
+    from mcp_server.policy.rule_slips import describe_wrong_operator  # needed only for a faulty rule
 
     words = text.split()
-    wrong = describe_wrong_operator(words[1], tuple(PredicateOperator)) if len(words) > 1 else None
-    if wrong:
-        return f"{quote_text(text)} is no predicate: {wrong.removesuffix('?')}{'?' if wrong.endswith('?') else '.'}"
-    return f"{quote_text(text)} is no predicate; write `path op value`, with op one of {', '.join(PredicateOperator)}."
+    fault = describe_wrong_operator(words[1], tuple(PredicateOperator)) if len(words) > 1 else None
+    if fault:
+        return f"{quote_text(text)} is not a predicate: {fault}{'' if fault.endswith('?') else '.'}"
+    operators = ", ".join(PredicateOperator)
+    return f"{quote_text(text)} is not a predicate; write `path op value`, with one of the operators {operators}."
 
 
 def _parse_value(text: str, at: int, op: PredicateOperator) -> tuple[Any, int]:
@@ -158,10 +157,10 @@ def _refuse_bare(value: Any) -> None:
 
 
 def _parse_one_value(text: str, at: int) -> tuple[Any, int]:
-    if found := STRING.match(text, at):
-        return _parse_string(found[0]), found.end()
-    if found := BARE.match(text, at):
-        return _parse_bare_word(found[0]), found.end()
+    if match := STRING.match(text, at):
+        return _parse_string(match[0]), match.end()
+    if match := BARE.match(text, at):
+        return _parse_bare_word(match[0]), match.end()
     raise MalformedRule(
         f"a value is missing before {quote_text(text[at:])}." if text[at:] else "a value is missing at the end."
     )
@@ -184,12 +183,12 @@ def _parse_string(text: str) -> str:
         return json.loads(text, strict=False)
     except ValueError:
         raise MalformedRule(
-            f"{quote_text(text)} is not a JSON string; in single quotes a backslash only escapes."
+            f"{quote_text(text)} is not a valid JSON string; in single quotes a backslash only escapes."
         ) from None
 
 
 def _parse_bare_word(text: str) -> Any:
-    """A number, `true`, `false` or `null`, and otherwise the word itself."""
+    """Parse a number, `true`, `false` or `null`; otherwise return the word itself."""
     if re.fullmatch(r"-?\d{1,18}", text):
         return int(text)
     if re.fullmatch(r"-?\d{1,18}\.\d{1,18}", text):
@@ -199,26 +198,25 @@ def _parse_bare_word(text: str) -> Any:
 
 
 def _describe_missing_quotes(word: str) -> str:
-    """What to write for a bare word; it may have been meant as one of the few that there are."""
+    """Say what to write for a bare word, which may have been meant as `true`, `false` or `null`."""
     low = word.lower()
-    said = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null", "nil": "null"}.get(low, low)
+    literal = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null", "nil": "null"}.get(low, low)
     near = find_nearest_name(low, ("true", "false"))
-    if said == low and near and SequenceMatcher(None, low, near).ratio() >= ALIKE:
-        said = near
-    also = f", or `{said}` if you mean that" if said in ("true", "false", "null") else ""
-    number = ", and a number with nothing but digits and one point" if word[:1] in "+-.0123456789" else ""
+    if literal == low and near and SequenceMatcher(None, low, near).ratio() >= ALIKE:
+        literal = near
+    also = f", or `{literal}` if you mean that" if literal in ("true", "false", "null") else ""
+    number = ", and a number with only digits and one point" if word[:1] in "+-.0123456789" else ""
     text = quote_text(json.dumps(strip_curly_quotes(str(word)), ensure_ascii=False))
-    return f"{quote_text(word)} is no value: put a text in quotes, {text}{also}{number}."
+    return f"{quote_text(word)} is not a value: write text in quotes, {text}{also}{number}."
 
 
 def _check_value(op: PredicateOperator, value: Any) -> None:
-    """Is this a value that the operator can be asked with?"""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if op in (PredicateOperator.GT, PredicateOperator.LT) and not number:
-        raise MalformedRule(f"`{op}` compares numbers, and {quote_text(str(value))} is none.")
+        raise MalformedRule(f"`{op}` compares numbers, and {quote_text(str(value))} is not one.")
     if op in (PredicateOperator.IN, PredicateOperator.NOT_IN) and not (isinstance(value, list) and value):
         raise MalformedRule(f"`{op}` needs a list: `{op} [a, b]`.")
     if op in (PredicateOperator.GLOB, PredicateOperator.REGEX) and not isinstance(value, str):
-        raise MalformedRule(f"`{op}` needs a text.")
+        raise MalformedRule(f"`{op}` needs a string.")
     if op is PredicateOperator.EXISTS and not isinstance(value, bool):
-        raise MalformedRule("`exists` stands alone, or before `true` or `false`.")
+        raise MalformedRule("`exists` takes `true`, `false` or nothing.")

@@ -1,7 +1,7 @@
-"""What do rules about paths say of what a call takes along, or comes across, without naming it?
+"""Which rules about paths apply to files that a call affects without naming them?
 
-Who moves a folder moves every file in it, and who searches a folder sees what lies below. Only rules that narrow are
-asked: what is allowed is allowed by the name that the call gives.
+Moving a folder moves every file in it, and searching a folder reads what lies below it. Only rules that narrow are
+checked; an allow rule is about the path that the call names.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,54 +11,54 @@ from typing import TypeAlias
 from mcp_server.model.policy import PathsBeneath, Policy, Rule, RuleKind
 from mcp_server.model.tools import Arguments, Tool
 
-MOST = 20_000
-"""Entries of a tree that are looked through."""
+MAX_ENTRIES = 20_000
+"""Entries of a tree that are checked."""
 NARROWING = (RuleKind.BLOCK, RuleKind.DENY, RuleKind.ASK)
 
-Holds: TypeAlias = Callable[[str, int], tuple[str, ...] | None]
-"""What lies in a folder, by its path there; None where that is more than so many entries."""
+ListTree: TypeAlias = Callable[[str, int], tuple[str, ...] | None]
+"""The paths in a folder, relative to it; None if there are more than the limit."""
 
 
 def has_tree_rules(tool: Tool, policy: Policy) -> bool:
-    """Is there any rule to ask about what a call takes along? Asked of tools that take a tree."""
-    return any(True for kind in NARROWING for _ in _list_asked_rules(tool, policy, kind))
+    """True if some rule may apply to files that such a call affects. The tool is one that takes a tree."""
+    return any(True for kind in NARROWING for _ in _list_tree_rules(tool, policy, kind))
 
 
 def find_paths_beneath(
-    tool: Tool, readings: Sequence[Arguments], policy: Policy, holds: Holds
+    tool: Tool, readings: Sequence[Arguments], policy: Policy, list_tree: ListTree
 ) -> tuple[PathsBeneath, ...]:
-    """For each list the first rule that speaks about something in the tree, and what that is."""
+    """Find, for each kind of rule, the first rule that matches a path in the tree, and that path."""
     if not (tool.tree and has_tree_rules(tool, policy)):
         return ()
-    found: dict[RuleKind, PathsBeneath] = {}
-    large: PathsBeneath | None = None
+    matches: dict[RuleKind, PathsBeneath] = {}
+    too_large: PathsBeneath | None = None
     for reading in readings:
         top = reading.get(tool.tree)
-        names = holds(top, MOST) if isinstance(top, str) else ()
+        names = list_tree(top, MAX_ENTRIES) if isinstance(top, str) else ()
         if names is None:
-            large = PathsBeneath(None, normpath(str(top)))
+            too_large = PathsBeneath(None, normpath(str(top)))
         for kind in NARROWING:
-            if kind not in found and (one := _find_first_path(tool, reading, policy, kind, ("", *(names or ())))):
-                found[kind] = one
-    return (*found.values(), *([large] if large else []))
+            if kind not in matches and (match := _find_first_path(tool, reading, policy, kind, ("", *(names or ())))):
+                matches[kind] = match
+    return (*matches.values(), *([too_large] if too_large else []))
 
 
 def _find_first_path(
     tool: Tool, reading: Arguments, policy: Policy, kind: RuleKind, names: Sequence[str]
 ) -> PathsBeneath | None:
-    for rule, other, place in _list_asked_rules(tool, policy, kind):
+    for rule, other, place in _list_tree_rules(tool, policy, kind):
         for name in names:
-            taken = _build_inner_call(tool, reading, name)
-            path = taken.get(place)
-            about = taken if other is tool else {other.subject[0]: path} if other.subject else {}
-            # What the call itself names is asked about where its own rules are.
-            if (name or other is not tool) and isinstance(path, str) and _is_rule_applicable(rule, other, about):
+            inner_call = _build_inner_call(tool, reading, name)
+            path = inner_call.get(place)
+            arguments = inner_call if other is tool else {other.subject[0]: path} if other.subject else {}
+            # The path that the call itself names is checked with the tool's other rules.
+            if (name or other is not tool) and isinstance(path, str) and _is_rule_applicable(rule, other, arguments):
                 return PathsBeneath(rule, normpath(path))
     return None
 
 
-def _list_asked_rules(tool: Tool, policy: Policy, kind: RuleKind) -> Iterator[tuple[Rule, Tool, str]]:
-    """Each rule that could, the tool that it is about, and the argument whose place it is asked about."""
+def _list_tree_rules(tool: Tool, policy: Policy, kind: RuleKind) -> Iterator[tuple[Rule, Tool, str]]:
+    """Yield each rule that may apply, its tool, and the argument with the path to check."""
     yield from ((rule, tool, tool.tree) for rule in policy.rules.find_for_tool(tool.name, kind) if rule.reaches)
     for place, names in tool.counts_as.items():
         for other in (policy.tools[name] for name in names if name in policy.tools):
@@ -66,7 +66,7 @@ def _list_asked_rules(tool: Tool, policy: Policy, kind: RuleKind) -> Iterator[tu
 
 
 def _build_inner_call(tool: Tool, reading: Arguments, name: str) -> Arguments:
-    """The call as it is for one thing in the tree."""
+    """Return the arguments of the same call on one entry of the tree."""
     if not name:
         return reading
     places = {one: reading.get(one) for one in (tool.tree, tool.tree_to) if one}
@@ -76,14 +76,14 @@ def _build_inner_call(tool: Tool, reading: Arguments, name: str) -> Arguments:
 def _is_rule_applicable(rule: Rule, tool: Tool, arguments: Arguments) -> bool:
     try:
         return rule.applies is not None and rule.applies(tool, arguments)
-    except Exception:  # a rule that cannot be judged narrows
+    except Exception:  # a rule that fails narrows
         return True
 
 
 def build_hidden_test(tool: Tool, readings: Sequence[Arguments], policy: Policy) -> Callable[[str], bool] | None:
-    """Whether a path is one that this tool may not name, and so does not show either; None where no rule says so.
+    """Build the test for paths that the tool may not name, and so must not show either; None if no rule hides any.
 
-    An `ask` rule that spoke about the call itself was answered; what others ask about is not shown unasked."""
+    An `ask` rule that matched the call itself has been answered; what others ask about is hidden."""
     if tool.subject is None:
         return None
     argument = tool.subject[0]

@@ -1,9 +1,9 @@
-"""Which rules hold for these tools? Every text compiled, or every fault with its place, and then no rule at all.
+"""Which rules apply to which tools? Compiles all rules, or returns every fault and no rules at all.
 
-Compile again whenever the tools change: a rule speaks about the tools it was compiled for.
+Compile again whenever the tools change: a rule applies to the tools it was compiled for.
 
-A name with wildcards does not speak about the meta-tools, which are how a model finds its way and reaches the person:
-only the blocklist does, and rules that name one of them exactly.
+A name with wildcards does not match the meta-tools, by which a model finds its way and reaches the person. Only the
+blocklist, and rules that name a meta-tool exactly, apply to them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +26,7 @@ from mcp_server.policy.rule_reach import (
 )
 from mcp_server.policy.rule_syntax import MalformedRule, ParsedRule, Predicate, PredicateOperator, parse_rule
 
+QUOTE_IT = "If you mean this text literally, put it in quotes."
 STRENGTH = {kind: place for place, kind in enumerate(RuleKind)}
 
 
@@ -36,12 +37,12 @@ class RuleFault:
 
 
 Key: TypeAlias = tuple[str | None, tuple[str, ...]] | None
-"""What makes two conditions the same; None for a rule about every call."""
+"""Equal for equal conditions; None for a rule about every call."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleDraft:
-    """A rule that can be read and can match, before it is compared with the others."""
+    """A rule that is valid and can match, before it is compared with the others."""
 
     text: RuleText
     tools: frozenset[str]
@@ -60,8 +61,7 @@ class RuleDraft:
 def compile_rules(
     texts: Sequence[RuleText], tools: Mapping[str, Tool], read: ReadLine, roots: Sequence[str] = ()
 ) -> Rules | tuple[RuleFault, ...]:
-    """`read` takes a line of shell apart. `roots` are the absolute paths under which the workspace is known: as it was
-    named, and with links resolved."""
+    """`read` parses a shell line. `roots` are the workspace's absolute paths: as given, and with links resolved."""
     drafts: list[RuleDraft] = []
     faults: list[RuleFault] = []
     for text in sorted(texts, key=lambda text: STRENGTH[text.kind]):
@@ -79,88 +79,86 @@ def _make_fault(text: RuleText, reason: str) -> RuleFault:
 
 
 def _make_draft(text: RuleText, tools: Mapping[str, Tool], read: ReadLine, roots: Sequence[str]) -> RuleDraft:
-    written = parse_rule(text.text)
-    named = _find_named_tools(written.tool, text.kind, tools)
-    _check_bracket(written, named)
-    speaking = _find_able_tools(written, named)
-    for predicate in written.predicates:
-        _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in speaking), roots)
-    strange = [describe_unknown_value(tool.arguments, written.predicates) for tool in speaking]
-    if strange and all(strange):
-        raise MalformedRule(str(strange[0]))
-    reasons = [describe_impossible_predicates(tool.arguments, written.predicates) for tool in speaking]
+    parsed = parse_rule(text.text)
+    named_tools = _find_named_tools(parsed.tool, text.kind, tools)
+    _check_bracket(parsed, named_tools)
+    able_tools = _find_able_tools(parsed, named_tools)
+    for predicate in parsed.predicates:
+        _check_pattern(predicate, any(predicate.path[0] in tool.places for tool in able_tools), roots)
+    unknown_values = [describe_unknown_value(tool.arguments, parsed.predicates) for tool in able_tools]
+    if unknown_values and all(unknown_values):
+        raise MalformedRule(str(unknown_values[0]))
+    reasons = [describe_impossible_predicates(tool.arguments, parsed.predicates) for tool in able_tools]
     if reasons and all(reasons):
         raise MalformedRule(f"it can never match: {reasons[0]}")
-    kinds = {tool.subject[1] for tool in speaking if tool.subject}
-    reaches = _is_about_paths(written, speaking, RuleSubject.PATH in kinds)
-    applies = build_condition(written, text.kind is not RuleKind.ALLOW, read, kinds, roots)
-    key = (written.specifier, tuple(sorted(map(repr, written.predicates)))) if applies else None
+    kinds = {tool.subject[1] for tool in able_tools if tool.subject}
+    reaches = _is_about_paths(parsed, able_tools, RuleSubject.PATH in kinds)
+    applies = build_condition(parsed, text.kind is not RuleKind.ALLOW, read, kinds, roots)
+    key = (parsed.specifier, tuple(sorted(map(repr, parsed.predicates)))) if applies else None
     word = (
-        find_rule_word(written.specifier, kinds.pop(), read, roots)
-        if applies and written.specifier and len(kinds) == 1
+        find_rule_word(parsed.specifier, kinds.pop(), read, roots)
+        if applies and parsed.specifier and len(kinds) == 1
         else None
     )
-    return RuleDraft(text, frozenset(tool.name for tool in speaking), applies, key, word, reaches)
+    return RuleDraft(text, frozenset(tool.name for tool in able_tools), applies, key, word, reaches)
 
 
-def _is_about_paths(written: ParsedRule, tools: Sequence[Tool], path: bool) -> bool:
-    """Does it name paths? One that says which path alone is right says nothing of what lies there."""
-    if written.specifier is not None:
-        return path and not is_match_all(written.specifier)
-    about = [one for one in written.predicates if any(one.path[0] in tool.places for tool in tools)]
-    return bool(about) and not any(one.op in (*OPPOSITE, PredicateOperator.EXISTS) for one in about)
+def _is_about_paths(parsed: ParsedRule, tools: Sequence[Tool], path: bool) -> bool:
+    """True if the rule names paths. `neq` and `not_in` name the one path they are not about."""
+    if parsed.specifier is not None:
+        return path and not is_match_all(parsed.specifier)
+    path_predicates = [one for one in parsed.predicates if any(one.path[0] in tool.places for tool in tools)]
+    return bool(path_predicates) and not any(one.op in (*OPPOSITE, PredicateOperator.EXISTS) for one in path_predicates)
 
 
-def _check_bracket(written: ParsedRule, tools: Sequence[Tool]) -> None:
-    """A predicate with a slip in it would be read as a text that no call has, and never be heard of again."""
-    if written.specifier is None or written.literal or is_match_all(written.specifier):
+def _check_bracket(parsed: ParsedRule, tools: Sequence[Tool]) -> None:
+    """Find a mistyped predicate, which would otherwise be taken for text that no call ever matches."""
+    if parsed.specifier is None or parsed.literal or is_match_all(parsed.specifier):
         return
-    # A server without such a rule does without what follows.
+    # Imported here, because a server without such a rule needs none of it.
     from mcp_server.policy.foreign_syntax import describe_foreign_predicate
     from mcp_server.policy.rule_slips import describe_predicate_slip, describe_stray_part
     from mcp_server.policy.rule_spellings import describe_misspelling
 
     arguments = {name for tool in tools for name in tool.arguments.get("properties", {})}
     command = any(tool.subject and tool.subject[1] is RuleSubject.COMMAND for tool in tools)
-    about = written.specifier, arguments, tuple(PredicateOperator), command
+    context = parsed.specifier, arguments, tuple(PredicateOperator), command
     if (
-        wrong := describe_stray_part(*about)
-        or describe_foreign_predicate(*about)
-        or describe_misspelling(written.specifier, command)
-        or describe_predicate_slip(*about)
+        fault := describe_stray_part(*context)
+        or describe_foreign_predicate(*context)
+        or describe_misspelling(parsed.specifier, command)
+        or describe_predicate_slip(*context)
     ):
-        end = "" if wrong.endswith("?") else "."
-        raise MalformedRule(f"{wrong}{end} If this is the text to match and no predicate, put it in quotes.")
+        raise MalformedRule(f"{fault}{'' if fault.endswith('?') else '.'} {QUOTE_IT}")
 
 
 def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> None:
     if predicate.op != "regex":
         return
-    begun = predicate.value.removeprefix("^").replace("\\", "")
-    if place and any(begun.startswith(start) for start in ("./", *(f"{root.rstrip('/')}/" for root in roots))):
+    beginning = predicate.value.removeprefix("^").replace("\\", "")
+    if place and beginning.startswith(("./", *(f"{root.rstrip('/')}/" for root in roots))):
         raise MalformedRule(
-            "it can never match: a path in the workspace is compared as from there, such as `docs/a.md`."
+            "it can never match: a path in the workspace is compared relative to it, such as `docs/a.md`."
         )
-    import regex  # as in matching: few rules need it
+    import regex  # imported here, because few rules need it
 
     try:
         regex.compile(predicate.value)
     except regex.error as fault:
-        raise MalformedRule(f"{quote_text(predicate.value)} is no regular expression: {fault}.") from None
+        raise MalformedRule(f"{quote_text(predicate.value)} is not a regular expression: {fault}.") from None
 
 
 def _find_named_tools(pattern: str, kind: RuleKind, tools: Mapping[str, Tool]) -> list[Tool]:
     wild = any(mark in pattern for mark in "*?[")
-    fitting = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
-    found = [tool for tool in fitting if not (wild and tool.meta) or kind is RuleKind.BLOCK]
-    if found:
-        return found
-    if fitting:
-        raise MalformedRule("only meta-tools have such a name, and they have to be named exactly.")
+    matches = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
+    named_tools = [tool for tool in matches if not (wild and tool.meta) or kind is RuleKind.BLOCK]
+    if named_tools:
+        return named_tools
+    if matches:
+        raise MalformedRule("only meta-tools match, and wildcards do not apply to them; write the exact name.")
     near = find_nearest_name(pattern, [name for tool in tools.values() for name in (tool.name, tool.written) if name])
-    raise MalformedRule(
-        f"no tool is called {quote_text(pattern)}.{f' Did you mean {quote_text(near)}?' if near else ''}"
-    )
+    hint = f" Did you mean {quote_text(near)}?" if near else ""
+    raise MalformedRule(f"there is no tool {quote_text(pattern)}.{hint}")
 
 
 def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
@@ -168,36 +166,34 @@ def _is_called(tool: Tool, pattern: str, wild: bool) -> bool:
     return any(fnmatchcase(name, pattern) for name in names) if wild else pattern in names
 
 
-def _find_able_tools(written: ParsedRule, tools: list[Tool]) -> list[Tool]:
-    """Those among them that have what the condition asks about."""
-    if written.specifier is not None and not is_match_all(written.specifier):
-        found = [tool for tool in tools if tool.subject]
-        if not found:
+def _find_able_tools(parsed: ParsedRule, tools: list[Tool]) -> list[Tool]:
+    """Return the tools that have the arguments that the condition is about."""
+    if parsed.specifier is not None and not is_match_all(parsed.specifier):
+        able_tools = [tool for tool in tools if tool.subject]
+        if not able_tools:
             name = quote_text(tools[0].name)
-            raise MalformedRule(
-                f"{name} has no argument that brackets like these speak about; write `path op value` in them."
-            )
-        return found
+            raise MalformedRule(f"{name} has no main argument to match; write a predicate, `path op value`.")
+        return able_tools
     missing = [
-        (tool, one) for tool in tools for one in written.predicates if not find_schemas_at(tool.arguments, one.path)
+        (tool, one) for tool in tools for one in parsed.predicates if not find_schemas_at(tool.arguments, one.path)
     ]
-    lacking = {tool.name for tool, _ in missing}
-    found = [tool for tool in tools if tool.name not in lacking]
-    if not found:
-        guessed = (pair for pair in missing if _find_nearest_path(pair[0], pair[1].path))
-        raise MalformedRule(_describe_missing_argument(*next(guessed, missing[0])))
-    return found
+    unable = {tool.name for tool, _ in missing}
+    able_tools = [tool for tool in tools if tool.name not in unable]
+    if not able_tools:
+        guesses = (pair for pair in missing if _find_nearest_path(pair[0], pair[1].path))
+        raise MalformedRule(_describe_missing_argument(*next(guesses, missing[0])))
+    return able_tools
 
 
 def _describe_missing_argument(tool: Tool, predicate: Predicate) -> str:
     near = _find_nearest_path(tool, predicate.path)
-    meant = f" Did you mean {quote_text(near)}?" if near else ""
-    text = " If this is the text to match and no predicate, put it in quotes." if tool.subject else ""
-    return f"{quote_text(tool.name)} takes no argument {quote_text(predicate.where)}.{meant}{text}"
+    hint = f" Did you mean {quote_text(near)}?" if near else ""
+    quote_it = f" {QUOTE_IT}" if tool.subject else ""
+    return f"{quote_text(tool.name)} has no argument {quote_text(predicate.where)}.{hint}{quote_it}"
 
 
 def _find_nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
-    """The path with its first wrong name put right, as far as the schema knows names there."""
+    """Return the path with its first wrong name corrected, as far as the schema lists the names there."""
     for depth, name in enumerate(path):
         known = find_names_at(tool.arguments, path[:depth])
         if name not in known:
@@ -207,28 +203,25 @@ def _find_nearest_path(tool: Tool, path: tuple[str, ...]) -> str | None:
 
 
 def _find_shadowed_rules(drafts: Sequence[RuleDraft]) -> Iterator[tuple[RuleDraft, str]]:
-    """Rules that change nothing, because a stronger or equal one always speaks first. Drafts come strongest first."""
-    alike: dict[Key, list[tuple[int, RuleDraft]]] = {}
+    """Find rules that change nothing, because a stronger or equal one always wins. Drafts come strongest first."""
+    by_condition: dict[Key, list[tuple[int, RuleDraft]]] = {}
     for place, draft in enumerate(drafts):
-        alike.setdefault(draft.key, []).append((place, draft))
+        by_condition.setdefault(draft.key, []).append((place, draft))
     for place, draft in enumerate(drafts):
-        rivals = alike[draft.key] + (alike.get(None, []) if draft.key else [])
+        rivals = by_condition[draft.key] + (by_condition.get(None, []) if draft.key else [])
         for other_place, other in rivals:
             if (
                 other is not draft
                 and _is_shadowing(other, draft)
                 and not (_is_shadowing(draft, other) and place < other_place)
             ):
-                rival = other.text
-                yield (
-                    draft,
-                    f"it changes nothing beside the {rival.kind} rule {quote_text(rival.text)} ({rival.source}).",
-                )
+                rival = f"the {other.text.kind} rule {quote_text(other.text.text)} ({other.text.source})"
+                yield draft, f"it has no effect, because {rival} always applies first."
                 break
 
 
 def _is_shadowing(stronger: RuleDraft, weaker: RuleDraft) -> bool:
-    """Is whatever the weaker rule could say already said? The stronger one's condition is the same, or none."""
+    """True if the weaker rule never decides: the stronger one has the same condition or none, and all its tools."""
     same = stronger.key is None or stronger.key == weaker.key
     return same and STRENGTH[stronger.text.kind] <= STRENGTH[weaker.text.kind] and stronger.tools >= weaker.tools
 
@@ -236,10 +229,10 @@ def _is_shadowing(stronger: RuleDraft, weaker: RuleDraft) -> bool:
 def _find_unmet_examples(draft: RuleDraft, tools: Mapping[str, Tool]) -> Iterator[str]:
     for example in draft.text.match:
         if not _is_example_matched(draft, example, tools):
-            yield f"its example {quote_text(str(example))} does not match."
+            yield f"its `match` example {quote_text(str(example))} does not match."
     for example in draft.text.not_match:
         if _is_example_matched(draft, example, tools):
-            yield f"its example {quote_text(str(example))} matches, and should not."
+            yield f"its `not_match` example {quote_text(str(example))} matches."
 
 
 def _is_example_matched(draft: RuleDraft, example: str | Arguments, tools: Mapping[str, Tool]) -> bool:

@@ -1,8 +1,7 @@
-"""What does a stage allow and ask for? One function of the stage and of what the person chose, and how a run moves on.
+"""What does a stage allow and require, and which stage follows a call?
 
-Stages belong to the policy: they narrow what tools do and never change what the person chose. With reasoning on, a run
-opens in `warmup` and waits in `micro_step` after every unit; a `think` leads on from both. With reasoning off neither
-is ever entered.
+A stage narrows what tools may do and never changes what the person chose. With reasoning on, a run starts in `warmup`
+and stops in `micro_step` after every unit; `think` moves on from both. With reasoning off it never enters them.
 """
 
 from collections.abc import Mapping
@@ -14,11 +13,11 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.tools import READING, Effect
 
 FINAL = frozenset({Stage.DELIVERY_CHECK, Stage.QA_REVIEW})
-"""The run is delivered, or being delivered; what follows is another run."""
+"""The run is delivered, or being delivered; the next call starts another run."""
 
 
 class StageDuty(StrEnum):
-    """What a thought has to hold in a stage."""
+    """The kind of thought that a stage requires."""
 
     NONE = "none"
     MACRO = "macro"
@@ -63,7 +62,7 @@ DUTIES: Mapping[Stage, StageDuty] = {
 def build_stage_policy(
     stage: Stage | None, ai_mode: AiMode, reasoning: bool, table: Mapping[Stage, frozenset[Effect]]
 ) -> StagePolicy:
-    """A stage nobody knows only reads; ai mode `chat` only reads in every stage and is asked for no thoughts."""
+    """In an unknown stage only reading is allowed; so it is in AI mode `chat`, in every stage and without thoughts."""
     effects = READING if stage is None else table.get(stage, READING)
     agent = ai_mode is AiMode.AGENT
     duty = DUTIES.get(stage, StageDuty.NONE) if stage is not None and agent and reasoning else StageDuty.NONE
@@ -73,12 +72,12 @@ def build_stage_policy(
 
 
 def is_reasoning_on(posture: Posture) -> bool:
-    """Does the person want the agent to think aloud before and between its steps?"""
+    """True if the agent must think before and between its steps."""
     return posture.reasoning and posture.ai_mode is AiMode.AGENT
 
 
 def get_current_stage(session: Session, posture: Posture) -> Stage | None:
-    """The stage a session is in: where its run stands, and what the person's switch makes of that."""
+    """Return the stage that applies now: the run's own, unless reasoning was switched on or off meanwhile."""
     stage = session.stage
     if stage is None or stage in FINAL or stage is Stage.WARMUP:
         return stage
@@ -88,7 +87,7 @@ def get_current_stage(session: Session, posture: Posture) -> Stage | None:
 
 
 def get_next_stage(stage: Stage | None, changed: bool, failed: bool) -> Stage | None:
-    """Where a run stands after a call, with reasoning on: a failure is followed up, a change is thought about."""
+    """Return the stage after a call, with reasoning on: follow up a failure, think about a change."""
     if stage not in (Stage.ACT, Stage.TOOL_FOLLOWUP):
         return stage
     if failed:

@@ -78,7 +78,7 @@ def test_nothing_is_moved_with_its_folder_to_where_it_may_not_be(
         one.hello("mcp")
         text = called(one, "fs_move", source="full", destination="docs")
         assert text.startswith("Error RULE_DENIED") and rule in text, text
-        assert "It touches `docs" in text or "It touches `full/secret.md`" in text, text
+        assert "It would touch `docs" in text or "It would touch `full/secret.md`" in text, text
         assert not (ground / "docs").exists()
         assert "Error" not in called(one, "fs_move", source="full", destination="fuller")
 

@@ -154,4 +154,4 @@ def test_a_rule_that_no_spelling_could_meet_is_a_fault(ground: Path, home: Path,
     rules.write_text(f"rules:\n  deny: ['Write(file_path regex \"^{ground}/docs/\")']\n")
     checked = typed(ground, home, "check", "--config", str(rules))
     assert checked.code == 1
-    assert "compared as from there" in checked.out
+    assert "compared relative to it" in checked.out

@@ -101,14 +101,14 @@ def test_trust_is_for_one_folder(own: Path, home: Path, menugate: Type, tmp_path
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("tokens: []\n", "menugate.yaml:1: tokens: `tokens` is the operator's to set"),
-        ("profile: unrestricted\n", "`profile` is the operator's to set"),
-        ("work_mode: build\n", "`work_mode` is the operator's to set"),
-        ("menus: [more]\n", "`menus` is the operator's to set"),
+        ("tokens: []\n", "menugate.yaml:1: tokens: only the operator may set `tokens`"),
+        ("profile: unrestricted\n", "only the operator may set `profile`"),
+        ("work_mode: build\n", "only the operator may set `work_mode`"),
+        ("menus: [more]\n", "only the operator may set `menus`"),
         ("rulez: {}\n", "did you mean `rules`?"),
-        ("rules:\n  deny: [Raed]\n", "menugate.yaml:2: rules: deny rule `Raed`: no tool is called `Raed`"),
-        ("rules:\n  deny: [Write, Write(docs/**)]\n", "it changes nothing beside the deny rule `Write`"),
-        ("rules:\n  allow: [Raed]\n", "no tool is called `Raed`"),
+        ("rules:\n  deny: [Raed]\n", "menugate.yaml:2: rules: deny rule `Raed`: there is no tool `Raed`"),
+        ("rules:\n  deny: [Write, Write(docs/**)]\n", "because the deny rule `Write`"),
+        ("rules:\n  allow: [Raed]\n", "there is no tool `Raed`"),
         ("- a list\n", "a mapping"),
         ("max_profile: god\n", "god"),
     ],
@@ -164,7 +164,7 @@ def test_a_prompt_of_the_operators_that_speaks_of_modes_is_refused_by_check(plac
     (place / "op.yaml").write_text("prompts: mine\n")
     said = menugate("check --config op.yaml")
     assert said.code == 1
-    assert "mine/agent/warmup.md:2: agent/warmup: it speaks of changing what the person owns" in said.out
+    assert "mine/agent/warmup.md:2: agent/warmup: it mentions changing what only the person may change" in said.out
 
 
 def test_examples_are_run_and_say_which_rule_decides(own: Path, menugate: Type) -> None:

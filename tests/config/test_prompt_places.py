@@ -85,7 +85,7 @@ def test_what_is_missing_names_every_place(tmp_path: Path) -> None:
 )
 def test_a_key_cannot_leave_the_folder(key: str, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("canary")
-    with pytest.raises(PromptError, match="is no key of a prompt"):
+    with pytest.raises(PromptError, match="is not the key of a prompt"):
         words(tmp_path / "inner").render_prompt(key)
 
 
@@ -121,7 +121,7 @@ def test_exactly_four_variables() -> None:
 @pytest.mark.parametrize("hole", ["{{root}}", "{{ user_input }}", "{{}}", "{{USER_INPUT}}", "{{user_input.x}}"])
 def test_an_unknown_variable_is_an_error(hole: str, tmp_path: Path) -> None:
     values: dict[str, str] = dict.fromkeys(VARIABLES, "x")
-    with pytest.raises(PromptError, match=r"and there are only project_root, .*Searched for"):
+    with pytest.raises(PromptError, match=r"the variables are project_root, .*Searched for"):
         words(tmp_path, base__system=f"a {hole} b").render_prompt("base/system", values)
 
 

@@ -168,7 +168,7 @@ def test_files_that_are_none_are_refused_and_not_waited_for(tmp_path: Path) -> N
     (tmp_path / "folder.yaml").mkdir()
     (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
     for name, says in (
-        ("pipe", "not a plain file"),
+        ("pipe", "not a regular file"),
         ("folder", ""),
         ("loop", "cannot be read"),
         ("gone", "no such file"),
@@ -198,7 +198,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
 def test_many_faults_end_in_one_line_that_says_so() -> None:
     _, faults = parsed("".join(f"{number}: a\n" for number in range(500)))
     assert len(faults) == SHOWN_PER_FILE + 1
-    assert "more faults from here on" in faults[-1].message
+    assert "more faults after this line" in faults[-1].message
 
 
 def test_a_fault_reads_as_one_line_with_its_hint() -> None:

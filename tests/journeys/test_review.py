@@ -134,7 +134,7 @@ def test_without_its_key_it_is_not_asked_and_the_variable_is_named(workspace: Pa
 
 def test_a_workspace_cannot_name_one(workspace: Path, home: Path) -> None:
     (workspace / "menugate.yaml").write_text("review: {endpoint: 'https://example.org/v1', model: m}\n")
-    assert "`review` is the operator's to set, in the menugate.yaml outside of the workspace" in typed(
+    assert "only the operator may set `review`, in a menugate.yaml outside the workspace" in typed(
         workspace, home, "check", code=1
     )
 

@@ -104,10 +104,10 @@ def test_in_a_host_everybody_sees_their_own(here: Here) -> None:
         (asked,) = facts(here.work, here.home)["approvals"]
         hers = status(alice)
         assert "because the person paused it: lunch." in hers
-        assert f"; answered by `menugate approve {asked['id']}`" in hers
-        assert "Waits for the user's yes: `fs_delete`, for " in hers
+        assert f"; answer with `menugate approve {asked['id']}`" in hers
+        assert "Waiting for the user's approval: `fs_delete`, for " in hers
         his = status(bob)
-        assert "Paused" not in his and "Waits" not in his
+        assert "Paused" not in his and "Waiting" not in his
     # The person at the terminal sees everybody's, with whose it is.
     shown = typed(here.work, here.home, "status")
     assert "needs your approval: `fs_delete` of alice, since " in shown

@@ -9,8 +9,8 @@ from mcp_server.model.tools import Effect
 from mcp_server.policy.pending import (
     DAY_NS,
     HOUR_NS,
+    MAX_LISTED,
     MINUTE_NS,
-    MOST,
     describe_pending,
     format_elapsed_time,
     list_paused_runs,
@@ -70,10 +70,10 @@ def test_only_what_can_still_be_answered_waits(now: int, answer: ApprovalAnswer,
 
 
 def test_many_are_counted_and_not_named() -> None:
-    holds = {("me", f"s{number}"): Hold(Holder.PERSON, "x") for number in range(MOST + 2)}
+    holds = {("me", f"s{number}"): Hold(Holder.PERSON, "x") for number in range(MAX_LISTED + 2)}
     runs = list_paused_runs(holds, lambda _: None)  # pyright: ignore[reportArgumentType]  # nobody asks
-    asked = [Approval(f"q{number}", WANTED, "", 0, 9) for number in range(MOST + 3)]
+    asked = [Approval(f"q{number}", WANTED, "", 0, 9) for number in range(MAX_LISTED + 3)]
     lines = list(describe_pending(runs, asked, 1))
     assert "Paused: 2 more." in lines
-    assert lines[-1] == "Waits for the user's yes: 3 more, which `menugate approvals` shows."
+    assert lines[-1] == "Waiting for the user's approval: 3 more, which `menugate approvals` lists."
     assert list(describe_pending([], [], 1)) == []

@@ -24,7 +24,7 @@ from mcp_server.model.posture import (
 )
 from mcp_server.policy import posture
 from mcp_server.policy.phrases import NAMES, find_axis, parse_axis_value
-from mcp_server.policy.posture import LIVES_NS, PostureStep, ProcessWork
+from mcp_server.policy.posture import LIFETIME_NS, PostureStep, ProcessWork
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
 _numbers = count(1)
@@ -174,8 +174,8 @@ def test_a_prompts_wish_is_soon_forgotten_and_the_doctors_is_not() -> None:
     for door, lasts in ((ChangeSource.PROMPT, False), (ChangeSource.DOCTOR, True)):
         change = PostureChange("c", {"work_mode": WorkMode.REPAIR}, door=door, unconfirmed=True, asked=1)
         choice = PostureChoice(waiting=(change,))
-        assert posture.find_confirmable_change(choice, "c", LIVES_NS) is not None
-        assert (posture.find_confirmable_change(choice, "c", LIVES_NS + 2) is not None) is lasts
+        assert posture.find_confirmable_change(choice, "c", LIFETIME_NS) is not None
+        assert (posture.find_confirmable_change(choice, "c", LIFETIME_NS + 2) is not None) is lasts
         assert posture.find_confirmable_change(choice, "d", 1) is None
 
 

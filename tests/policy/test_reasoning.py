@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.policy.reasoning import LONGEST_KEPT, ReasoningOutcome, parse_thought
+from mcp_server.policy.reasoning import MAX_LINE, ReasoningOutcome, parse_thought
 from mcp_server.policy.stages import StageDuty
 from tests.policy.world import table
 
@@ -31,12 +31,12 @@ def test_any_text_gets_one_answer_and_little_of_it_is_kept(text: str, duty: Stag
     got = parse_thought(text, duty)
     assert got == parse_thought(text, duty)
     if isinstance(got, ReasoningOutcome):
-        assert all(len(part) <= LONGEST_KEPT and "\n" not in part for part in asdict(got).values())
+        assert all(len(part) <= MAX_LINE and "\n" not in part for part in asdict(got).values())
 
 
 def test_what_is_kept_is_cut() -> None:
     parts = "\n".join(f"{name}: {'long ' * 500}" for name in ("Analyze", "Research", "Plan", "Reflect", "Action"))
     got = parse_thought(f"{parts}\nDelivery: DONE", StageDuty.MACRO)
     assert isinstance(got, ReasoningOutcome)
-    assert len(got.plan_delta) == LONGEST_KEPT
+    assert len(got.plan_delta) == MAX_LINE
     assert got.plan_delta.endswith("…")

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_server.model.tools import RuleSubject
 from mcp_server.policy.rule_match import find_subject_words
-from mcp_server.policy.rule_reach import DEEPEST, describe_impossible_predicates
+from mcp_server.policy.rule_reach import MAX_DEPTH, describe_impossible_predicates
 from mcp_server.policy.rule_syntax import parse_rule
 from tests.policy.world import spoken, table
 from tools.catalog import READ_LINE
@@ -28,7 +28,10 @@ def test_reviewed_cases(case: Mapping[str, Any]) -> None:
 def test_what_has_to_be_there_is_always_there() -> None:
     anything: dict[str, Any] = {}
     schema: dict[str, Any] = {"type": "object", "properties": {"a": anything, "b": anything}, "required": ["a"]}
-    assert describe_impossible_predicates(schema, parse_rule("t(a exists false)").predicates) == "`a` is always there."
+    assert (
+        describe_impossible_predicates(schema, parse_rule("t(a exists false)").predicates)
+        == "`a` is a required argument."
+    )
     assert describe_impossible_predicates(schema, parse_rule("t(b exists false)").predicates) is None
     assert describe_impossible_predicates(schema, parse_rule("t(a exists)").predicates) is None
     assert describe_impossible_predicates(schema, parse_rule("t(a.b exists false)").predicates) is None
@@ -42,7 +45,7 @@ def listed(inner: Any) -> dict[str, Any]:
     return {"type": "array", "items": inner}
 
 
-@pytest.mark.parametrize(("depth", "known"), [(DEEPEST, True), (DEEPEST + 1, False)])
+@pytest.mark.parametrize(("depth", "known"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])
 @pytest.mark.parametrize("wrap", [alternative, listed])
 def test_below_some_depth_anything_is_possible(depth: int, known: bool, wrap: Any) -> None:
     nested: dict[str, Any] = reduce(lambda inner, _: wrap(inner), range(depth), {"type": "string"})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_server.policy.shell import (
-    MOST_STARTS,
+    MAX_STARTS,
     compile_command_pattern,
     find_pattern_program,
     list_commands,
@@ -30,8 +30,8 @@ def test_reviewed_lines(case: Mapping[str, Any]) -> None:
 def test_so_many_words_behind_a_wrapper_are_looked_at() -> None:
     commands = list_commands("xargs " + " ".join(f"w{number}" for number in range(100)), READ_LINE)
     assert commands is not None
-    assert len(commands) == 1 + MOST_STARTS
-    assert commands[-1][0] == f"w{MOST_STARTS - 1}"
+    assert len(commands) == 1 + MAX_STARTS
+    assert commands[-1][0] == f"w{MAX_STARTS - 1}"
 
 
 @pytest.mark.parametrize(("depth", "readable"), [(7, True), (8, True), (9, False)])
