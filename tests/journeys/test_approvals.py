@@ -411,5 +411,5 @@ async def test_the_record_of_a_question_says_why_and_quotes_no_argument(workspac
     asked = ground.kinds("question")
     assert [row["tool"] for row in asked] == ["Write", "fs_delete", "git_add"]
     assert "`…` decides what other programs run" in asked[0]["reason"]
-    assert "`…` is deleted into the trash" in asked[1]["reason"]
+    assert "It moves `…` to the trash" in asked[1]["reason"]
     assert "canary" not in ground.menugate("audit", "export").out
