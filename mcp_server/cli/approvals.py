@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LISTING = """
 menugate approvals                  the calls that need your approval
 menugate approvals show k7f392qa    one of them in full, however long it is
-menugate approvals --all            those of the last day that are settled, too
+menugate approvals --all            also those of the last day that are settled
 menugate approvals --json           for a program
 """
 YES = """
@@ -73,9 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(found: "Sequence[Approval]", now: int, every: bool) -> None:
     if not found:
-        say_prose(
-            "You were asked nothing in the last day." if every else "No pending approvals; --all lists past ones."
-        )
+        say_prose("No approvals in the last day." if every else "No pending approvals; --all lists past ones.")
     for one in found:
         show_question(one, one.message, now)
 
@@ -160,14 +158,16 @@ def run_approve(arguments: argparse.Namespace) -> int:
             f"Read it with `menugate approvals show {asked.id}`, then approve it."
         )
     settled = answer_question(settings, arguments.id, ApprovalAnswer.YES, scope)
-    lasting = "this command, in this session" if settled.wanted.exact else "every call of it that does no more"
+    lasting = (
+        "this command, in this session" if settled.wanted.exact else "every call of it that needs no more permission"
+    )
     what = lasting if settled.scope is ApprovalScope.SESSION else "this call, once"
     say_prose(f"Approved: `{format_one_line(settled.wanted.tool)}`, {what}.")
     stands = STANDS_ON in (asked.whole or asked.message).splitlines()
     still = ", if what the question shows still holds" if stands else ""
     say_prose(
-        f"If the call is waiting, it runs now. Otherwise it runs when the model repeats it{still}, until "
-        f"{format_time(settled.expires)}."
+        f"If the call is waiting, it runs now. Otherwise it runs when the model repeats it{still}. The approval "
+        f"expires {format_time(settled.expires)}."
     )
     return 0
 
@@ -182,7 +182,7 @@ def run_deny(arguments: argparse.Namespace) -> int:
     if settled.used:
         say_prose(f"Taken back: `{format_one_line(settled.wanted.tool)}`. The next call of it asks you again.")
     else:
-        when = "If the call is waiting, the model is told now. Otherwise when it repeats the call."
+        when = "If the call is waiting, the model is told now; otherwise, when it repeats the call."
         say_prose(f"Denied: `{format_one_line(settled.wanted.tool)}`. {when}")
     return 0
 

@@ -33,7 +33,7 @@ EXAMPLES = """
 menugate audit tail -n 50                      the last fifty rows
 menugate audit show 117                        one call, and how it ended
 menugate audit why 117                         why it was refused, or who allowed it
-menugate audit verify                          exits 1 if a row was changed, removed or added
+menugate audit verify                          exits 1 if the record was tampered with
 menugate audit export --output ledger.jsonl    everything, one line per row
 """
 TAIL = """
@@ -182,8 +182,8 @@ def show_verification(report: "VerifyReport") -> None:
         say_prose(("The record is intact: ", "green"), f"{rows}, {checkpoints}.")
         if report.unanchored:
             say_prose(
-                f"{format_count(report.unanchored, 'row')} at the end not anchored yet, as after a kill; the next "
-                "start anchors them."
+                f"Not anchored yet: {format_count(report.unanchored, 'row')} at the end, as after a kill. The next "
+                "start of a server does that."
             )
         for line in report.notes:
             say_prose((line, "yellow"))

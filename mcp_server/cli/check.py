@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     say_prose(f"All valid: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
     if aside:
         more = format_count(len(aside), "allow rule or prompt", "allow rules and prompts")
-        say_prose(f"{more} of this folder's own will not count until you trust it; see `menugate trust --show`.")
+        say_prose(f"Not in force: {more} of this folder, until you trust it; see `menugate trust --show`.")
     return 0
 
 

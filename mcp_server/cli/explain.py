@@ -40,7 +40,9 @@ def add(commands: CommandGroup) -> None:
     one.add_argument("--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: one that has the tool)")
     one.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="the stage of the run")
     for axis, values in AXES.items():
-        one.add_argument(f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="what if you had chosen")
+        one.add_argument(
+            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="as if you had chosen this"
+        )
     add_place(one)
     add_server(one)
     add_posture(one)

@@ -29,7 +29,7 @@ WORDS = {
     "tool": ("TOOL", "only calls of this tool"),
     "mode": ("MODE", "only calls in this mode"),
     "code": ("CODE", "only calls that ended with this code, such as WRONG_MODE"),
-    "rule": ("RULE", "only calls that this rule decided, as it is written"),
+    "rule": ("RULE", "only calls that this rule decided; write it as in the file"),
     "principal": ("WHO", "only calls of this principal"),
     "session": ("ID", "only this session"),
     "run": ("ID", "only this run"),

@@ -46,7 +46,7 @@ ESTIMATE = "The token counts are estimates; for exact ones, `pip install 'menuga
 NUMBERS = ("number", "tools", "tokens")
 FACES = {
     "masked": "the six meta-tools",
-    "carried": "these and the two carriers",
+    "carried": "the meta-tools and the two carriers",
     "stable": "the same eight in every mode",
     "flat": "every tool at once",
 }

@@ -81,7 +81,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
-    hold = Hold(Holder.PERSON, format_reason(arguments, "the person paused it"))
+    hold = Hold(Holder.PERSON, format_reason(arguments, "the user paused it"))
     pausing = partial(runs.pause_session, principal=principal, session=session or "", hold=hold)
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     held, heard = give_order_and_wait(settings, lambda tx: (pausing(tx), stops.give_order(tx, order)))
@@ -112,7 +112,7 @@ def run_next(arguments: argparse.Namespace) -> int:
     waited = format_one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
     say_prose(
         f"Resumed {describe_runs(session)}. "
-        + (f"They were paused because {waited}." if waited else "Nothing was paused.")
+        + (f"The reason for the pause was: {waited}." if waited else "Nothing was paused.")
     )
     return 0
 
@@ -123,7 +123,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
-    reason, run = format_reason(arguments, "the person stopped it"), make_id_generator()()
+    reason, run = format_reason(arguments, "the user stopped it"), make_id_generator()()
     names = find_token_principals(arguments, settings) if is_for_everybody(arguments) else frozenset[str]()
     order_for = "" if is_for_everybody(arguments) else principal
     order = stops.StopOrder(make_id_generator()(), order_for, session, ends=True, reason=reason, everybody=True)

@@ -63,8 +63,8 @@ menugate profile restricted --for alice          for somebody who connects with 
     "model": (
         "model_mode",
         """
-menugate model deep                           slower and more thorough
-menugate model fast --scope next-milestone    from the next run on
+menugate model deep                           recorded with every call from now on; no tool uses it yet
+menugate model fast --scope next-milestone    recorded from the next run on
 """,
     ),
     "ai-mode": (
@@ -114,8 +114,10 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
 
 
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--session", metavar="ID", default="", help="for --scope: the units of this session only")
-    one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="for somebody else, by the name of their token")
+    one.add_argument("--session", metavar="ID", default="", help="with --scope, count only this session's units")
+    one.add_argument(
+        "--for", dest="whom", metavar="PRINCIPAL", help="choose for somebody else, by the name of their token"
+    )
     one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
     add_place(one)
     add_json(one)

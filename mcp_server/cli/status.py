@@ -120,7 +120,7 @@ def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("keys", f"{folder or 'none on disk'}{how}")]
     rows += [("", says) for says in facts["unfit_keys"]]
     if facts["foreign"]:
-        says = "belongs to another account; it is left alone, and only what narrows counts here"
+        says = "belongs to another account; it is left alone, and only the choices in it that narrow count here"
         rows.append(("", f"{facts['foreign']} {says}"))
     return rows
 

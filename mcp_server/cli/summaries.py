@@ -57,5 +57,7 @@ def show_summary(state: "Reader", arguments: argparse.Namespace) -> int:
     else:
         say(found.text.rstrip("\n"))
         if arguments.run_id is None:
-            note(f"The newest run; `menugate summary --list` lists all. As a resource: menugate://run/{run}/summary")
+            note(
+                f"The newest run; `menugate summary --list` lists all. Clients read it at menugate://run/{run}/summary"
+            )
     return 0

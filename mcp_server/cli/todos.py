@@ -54,7 +54,7 @@ def add(commands: CommandGroup) -> None:
     accepted = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
     rejected = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
     for action in (show, accepted, rejected):
-        action.add_argument("id", metavar="ID", help="the id of the todo, or enough of its beginning")
+        action.add_argument("id", metavar="ID", help="the id of the todo, or the beginning of it")
     accepted.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
     rejected.add_argument("note", metavar="WORDS", help="what is missing")
     for action in (every, show, accepted, rejected):

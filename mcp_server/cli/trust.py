@@ -98,7 +98,7 @@ def show_trust(found: "Configuration", settings: "Settings") -> None:
         say_prose("This folder has no menugate.yaml and no menugate.prompts/.")
         return
     rows = [("files", name) for name in own.texts]
-    rows += [("counts in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
+    rows += [("counts anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
     by_trust = "counts" if found.trusted else "counts if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]

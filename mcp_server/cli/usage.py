@@ -20,7 +20,7 @@ decision. This command is for you, at the terminal.
 """
 FIRST_SESSION = """
 claude mcp add menugate -- menugate serve    connect a host; see docs/hosts.md for others
-menugate status                              what holds here, and what needs you
+menugate status                              what is in force, what is running and what needs you
 menugate approvals                           the calls that need your approval; then `menugate approve ID`
 menugate profile trusted                     allow more; `menugate stop` ends everything
 menugate audit tail                          what happened, and why
@@ -123,7 +123,7 @@ def render_overview(topics: Iterable[str]) -> str:
         ("docs/", "the whole manual; docs/hosts.md connects a host, docs/posture.md is about what may run"),
     )
     rows = [render_row(name, says, 23, width) for name, says in more]
-    return "\n\n".join([*parts, "\n".join([render_heading("Go on"), *rows])]) + "\n"
+    return "\n\n".join([*parts, "\n".join([render_heading("More help"), *rows])]) + "\n"
 
 
 def render_heading(text: str) -> str:

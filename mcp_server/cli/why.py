@@ -39,7 +39,7 @@ class CallHistory:
         if fields.get("effect"):
             yield "would do" if self.call.kind != "intent" else "did", _describe_effect(fields)
         yield "called by", _describe_caller(fields)
-        yield "stood in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
+        yield "called in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
         yield "posture", " | ".join(_describe_axis(fields, axis) for axis in AXES)
         yield "chosen by", self._describe_choice()
         for row in self.questions:
@@ -68,7 +68,7 @@ class CallHistory:
 
     def _describe_choice(self) -> str:
         if self.chosen is None:
-            return "nobody; it comes from the operator's file or the defaults"
+            return "nobody; these are the operator's settings or the defaults"
         fields = self.chosen.fields
         return (
             f"{fields.get('principal')}, in row {self.chosen.seq}, {format_time(self.chosen.at)}:"
