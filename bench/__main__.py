@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bench import commands, report, sides
 from bench.cases import CASES, Case
-from bench.pipes import Broken
+from bench.pipes import ServerFault
 from bench.processes import leave_nothing_running
 from bench.ratios import Limit
 
@@ -44,7 +44,7 @@ def chosen(names: Sequence[str], wishes: Sequence[str]) -> list[str]:
     return [name for name in names if not wishes or any(name.startswith(wish) for wish in wishes)]
 
 
-def measured(names: Sequence[str], pair: tuple[sides.Side, sides.Side], quick: bool) -> Iterator[report.Row]:
+def measured(names: Sequence[str], pair: tuple[sides.Side, sides.Side], quick: bool) -> Iterator[report.ResultRow]:
     for case in CASES:
         if case.name in names:
             yield report.of_case(case, _measured(case, pair, quick))
@@ -61,7 +61,7 @@ def measured(names: Sequence[str], pair: tuple[sides.Side, sides.Side], quick: b
 def _measured(case: Case, pair: tuple[sides.Side, sides.Side], quick: bool) -> "report.Ratio":
     try:
         return case.measure(pair, quick)
-    except (Broken, RuntimeError) as trouble:
+    except (ServerFault, RuntimeError) as trouble:
         raise SystemExit(f"`{case.name}` could not be measured: {trouble}") from trouble
 
 
@@ -73,7 +73,7 @@ def main() -> int:
     names = chosen(known, [wish for wish in asked.only.split(",") if wish])
     pair = (sides.TWIN if asked.noise else sides.OURS, sides.BARE)
     sides.clear()
-    rows: list[report.Row] = []
+    rows: list[report.ResultRow] = []
     for row in measured(names, pair, asked.quick):
         print(report.line(row, judged=not asked.noise), flush=True)
         rows.append(row)

@@ -15,14 +15,14 @@ from bench import catalogue, crowd, messages
 from bench.processes import memory
 from bench.ratios import Limit, Ratio, compare
 from bench.sides import WORK, Side, prepare
-from bench.sockets import Line
+from bench.sockets import HttpConnection
 
 FEW, MANY = 36, 500
 CONNECTIONS = 100
 ARGUMENTS = {"text": "nothing"}
 
 
-class Asked(Protocol):
+class TimedClient(Protocol):
     """A pipe or a line: something that answers and says how long that took."""
 
     def next_number(self) -> int: ...
@@ -70,7 +70,7 @@ def turns(samples: tuple[Sample, Sample], rounds: int) -> Ratio:
     return compare(*figures)
 
 
-def _asking(where: Asked, ask: Callable[[int], bytes], times: int) -> Sample:
+def _asking(where: TimedClient, ask: Callable[[int], bytes], times: int) -> Sample:
     def sample() -> float:
         return median(where.ask(ask(where.next_number()))[0] for _ in range(times))
 
@@ -96,7 +96,7 @@ def over_http(ask: Callable[[int, bool], bytes], times: int) -> Callable[[Case, 
         with ExitStack() as running:
             samples: list[Sample] = []
             for side in sides:
-                line = Line(running.enter_context(side.served(case.listed)))
+                line = HttpConnection(running.enter_context(side.served(case.listed)))
                 running.callback(line.close)
                 samples.append(_asking(line, lambda number: ask(number, True), times))
             return turns((samples[0], samples[1]), rounds)

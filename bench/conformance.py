@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from bench.node import SUITE, Unable, suite
+from bench.node import SUITE, SuiteUnavailable, suite
 from bench.processes import free_port, leave_nothing_running, listening
-from bench.verdicts import Verdict, collected, table, verdicts
+from bench.verdicts import ScenarioResult, collected, table, verdicts
 
 HOUSE = Path(__file__).parents[1]
 CACHE = HOUSE / "bench" / ".cache" / "node"
@@ -24,7 +24,7 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 PATIENCE = 600.0
 
 
-def examined(command: Sequence[str], url: str, revision: str) -> list[Verdict]:
+def examined(command: Sequence[str], url: str, revision: str) -> list[ScenarioResult]:
     """Run one revision's requirement set and read what it wrote."""
     output, log = WORK / revision, WORK / f"{revision}.log"
     asked = [*command, "server", "--url", url, "--requirements", revision, "--output-dir", str(output)]
@@ -33,7 +33,7 @@ def examined(command: Sequence[str], url: str, revision: str) -> list[Verdict]:
     requirements = yaml.safe_load((CACHE / "node_modules" / SUITE / "requirements" / f"{revision}.yaml").read_text())
     found = verdicts(requirements, collected(output))
     if bool(ended.returncode) != any(verdict.failed for verdict in found):
-        raise Unable(
+        raise SuiteUnavailable(
             f"The suite ended with {ended.returncode}, which is not what its checks say. Its words are in {log}."
         )
     return found
@@ -47,7 +47,7 @@ def main() -> int:
     asked = parser.parse_args()
     try:
         return _run(asked.url, [asked.requirements] if asked.requirements else list(REVISIONS))
-    except (Unable, RuntimeError) as trouble:
+    except (SuiteUnavailable, RuntimeError) as trouble:
         print(trouble, file=sys.stderr)
         return 1
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import messages
-from bench.pipes import Pipe
+from bench.pipes import ServerPipe
 from bench.ratios import Ratio, compare, percentile
 
 SHELLS, READS = 24, 200
@@ -22,7 +22,7 @@ def late(rounds: int) -> Ratio:
         work.mkdir()
         (work / FILE).write_text("one\ntwo\n")
         argv = [sys.executable, "-m", "mcp_server", "serve", "--workspace", str(work), "--profile", "trusted"]
-        with Pipe([*argv, "--mode", "swe"], Path(folder) / "log") as pipe:
+        with ServerPipe([*argv, "--mode", "swe"], Path(folder) / "log") as pipe:
             pipe.open()
             _reads(pipe)
             figures = [(_reads(pipe), _in_company(pipe)) for _ in range(rounds)]
@@ -30,11 +30,11 @@ def late(rounds: int) -> Ratio:
     return compare(crowded, alone)
 
 
-def _reads(pipe: Pipe) -> float:
+def _reads(pipe: ServerPipe) -> float:
     return percentile([pipe.ask(_call(pipe, "Read", file_path=FILE))[0] for _ in range(READS)], SHARE)
 
 
-def _in_company(pipe: Pipe) -> float:
+def _in_company(pipe: ServerPipe) -> float:
     names = [f"shell-{number}" for number in range(SHELLS)]
     pipe.ask_all([_call(pipe, "bash", command="yes", run_in_background=True, bash_id=name) for name in names])
     # By now each has printed what it may print at once, and goes on as it may for ever.
@@ -44,5 +44,5 @@ def _in_company(pipe: Pipe) -> float:
     return figure
 
 
-def _call(pipe: Pipe, tool: str, **arguments: Any) -> bytes:
+def _call(pipe: ServerPipe, tool: str, **arguments: Any) -> bytes:
     return messages.call(pipe.next_number(), tool, arguments)

@@ -19,7 +19,7 @@ CONNECT = 10.0
 
 
 @dataclass
-class Tally:
+class LoadCount:
     """What was answered between the end of the warm-up and the end of the time."""
 
     since: float
@@ -29,10 +29,10 @@ class Tally:
     lost: int = 0
 
 
-class Asker(asyncio.Protocol):
+class LoadConnection(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, wire: bytes, tally: Tally) -> None:
+    def __init__(self, wire: bytes, tally: LoadCount) -> None:
         self.wire, self.tally = wire, tally
         self._received = b""
         self._asked = 0.0
@@ -70,15 +70,15 @@ class Asker(asyncio.Protocol):
             self.ended.set_result(None)
 
 
-async def storm(address: tuple[str, int], wire: bytes, connections: int, seconds: float) -> Tally:
+async def storm(address: tuple[str, int], wire: bytes, connections: int, seconds: float) -> LoadCount:
     """Let `connections` ask for `seconds`; the first fifth only warms the server up."""
     loop = asyncio.get_running_loop()
     now = perf_counter()
-    tally = Tally(now + seconds / 5, now + seconds * 6 / 5)
-    askers: list[Asker] = []
+    tally = LoadCount(now + seconds / 5, now + seconds * 6 / 5)
+    askers: list[LoadConnection] = []
     async with asyncio.timeout(CONNECT):
         for _ in range(connections):
-            askers.append((await loop.create_connection(lambda: Asker(wire, tally), *address))[1])
+            askers.append((await loop.create_connection(lambda: LoadConnection(wire, tally), *address))[1])
     await asyncio.wait([asker.ended for asker in askers], timeout=seconds * 6 / 5 + CONNECT)
     return tally
 

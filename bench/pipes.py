@@ -16,11 +16,11 @@ from bench.processes import sheltered, stop
 PATIENCE = 30.0
 
 
-class Broken(Exception):
+class ServerFault(Exception):
     """The server went away, fell silent, or answered with an error."""
 
 
-class Pipe:
+class ServerPipe:
     """One server process and the client's ends of its streams."""
 
     def __init__(self, argv: Sequence[str], log: Path) -> None:
@@ -31,7 +31,7 @@ class Pipe:
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0, env=sheltered(log.parent)
             )
         if self.process.stdin is None or self.process.stdout is None:
-            raise Broken("the server has no standard streams")
+            raise ServerFault("the server has no standard streams")
         self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
         self._rest = b""
         self._number = 0
@@ -78,7 +78,7 @@ class Pipe:
             if "id" not in message:
                 continue
             if trouble := messages.fault(message):
-                raise Broken(f"the server answered with an error: {trouble}")
+                raise ServerFault(f"the server answered with an error: {trouble}")
             return took, message
 
     def _write(self, line: bytes) -> None:
@@ -87,16 +87,16 @@ class Pipe:
             while data:
                 data = data[os.write(self._in, data) :]
         except OSError as error:
-            raise Broken(f"the server went away; its log is {self.log}") from error
+            raise ServerFault(f"the server went away; its log is {self.log}") from error
 
     def _line(self) -> bytes:
         pieces = [self._rest]
         while b"\n" not in pieces[-1]:
             if not select.select([self._out], [], [], PATIENCE)[0]:
-                raise Broken(f"no answer within {PATIENCE:.0f} s; the server's log is {self.log}")
+                raise ServerFault(f"no answer within {PATIENCE:.0f} s; the server's log is {self.log}")
             piece = os.read(self._out, 1 << 20)
             if not piece:
-                raise Broken(f"the server went away; its log is {self.log}")
+                raise ServerFault(f"the server went away; its log is {self.log}")
             pieces.append(piece)
         line, _, self._rest = b"".join(pieces).partition(b"\n")
         return line

@@ -17,7 +17,7 @@ HEAD = ("case", "menugate", "bare SDK", "ratio", "range", "limit", "")
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A case that was measured."""
 
     name: str
@@ -33,30 +33,30 @@ class Row:
         return "ok" if self.kept else "OVER"
 
 
-def of_case(case: Case, ratio: Ratio) -> Row:
+def of_case(case: Case, ratio: Ratio) -> ResultRow:
     figures = [f"{float(f'{figure * case.scale:.3g}'):g} {case.unit}" for figure in (ratio.ours, ratio.bare)]
     cells = (figures[0], figures[1], f"{ratio.value:.2f}", f"{ratio.low:.2f}–{ratio.high:.2f}")
-    return Row(case.name, case.what, cells, case.limit, case.limit.kept(ratio.value))
+    return ResultRow(case.name, case.what, cells, case.limit, case.limit.kept(ratio.value))
 
 
-def of_decision(microseconds: list[float], limit: Limit) -> Row:
+def of_decision(microseconds: list[float], limit: Limit) -> ResultRow:
     """The decision has no counterpart in the SDK: its figure stands alone."""
     ordered = sorted(microseconds)
     middle = ordered[len(ordered) // 2]
     cells = (f"{middle:.3g} µs", "", "", f"{ordered[0]:.3g}–{ordered[-1]:.3g} µs")
-    return Row("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle), " µs")
+    return ResultRow("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle), " µs")
 
 
-def of_command(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> Row:
+def of_command(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> ResultRow:
     """What a sandbox adds to a program that does nothing, in milliseconds."""
     added = sorted(shut_in - bare for shut_in, bare in rounds)
     ours, bare = (sorted(one)[len(rounds) // 2] for one in zip(*rounds, strict=True))
     cells = (f"{ours:.3g} ms", f"{bare:.3g} ms", f"+{ours - bare:.3g} ms", f"{added[0]:.3g}–{added[-1]:.3g} ms")
     what = f"a command shut in by {sandbox}, beside one that is not"
-    return Row(f"command-{sandbox}", what, cells, limit, limit.kept(ours - bare), " ms")
+    return ResultRow(f"command-{sandbox}", what, cells, limit, limit.kept(ours - bare), " ms")
 
 
-def line(row: Row, judged: bool = True) -> str:
+def line(row: ResultRow, judged: bool = True) -> str:
     """For the terminal, as each case is done."""
     ours, bare, ratio, spread = row.cells
     beside = f"{ours} beside {bare}, ratio {ratio}" if bare else ours
@@ -64,7 +64,7 @@ def line(row: Row, judged: bool = True) -> str:
     return f"{row.verdict:<5}{told}, limit {row.limit}" if judged else told
 
 
-def page(rows: Iterable[Row], note: str) -> str:
+def page(rows: Iterable[ResultRow], note: str) -> str:
     table = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
     for row in rows:
         table.append(f"| {' | '.join((row.what, *row.cells, f'{row.limit}{row.unit}', row.verdict))} |")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import catalogue, messages
-from bench.pipes import Pipe
+from bench.pipes import ServerPipe
 from bench.processes import free_port, listening
 
 HOUSE = Path(__file__).parents[1]
@@ -46,8 +46,8 @@ class Side:
         house = ["--count", str(count), "--menus", str(menus), "--workspace", str(workspace)]
         return [sys.executable, "-m", "bench.ours", *house, *where, *(["--no-auth"] if http else [])]
 
-    def pipe(self, listed: int) -> Pipe:
-        return Pipe(self.argv(listed), self.folder / "stdio.log")
+    def pipe(self, listed: int) -> ServerPipe:
+        return ServerPipe(self.argv(listed), self.folder / "stdio.log")
 
     @contextmanager
     def served(self, listed: int) -> Generator[tuple[str, int], None, None]:

@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import Any
 
 from bench import messages
-from bench.pipes import PATIENCE, Broken
+from bench.pipes import PATIENCE, ServerFault
 
 
-class Line:
+class HttpConnection:
     """One keep-alive connection."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -34,10 +34,10 @@ class Line:
         head, text = self._reply()
         took = perf_counter() - started
         if not head.startswith(b"HTTP/1.1 200"):
-            raise Broken(f"the server answered {head.splitlines()[0].decode()}: {text[:300].decode()}")
+            raise ServerFault(f"the server answered {head.splitlines()[0].decode()}: {text[:300].decode()}")
         message = json.loads(text)
         if trouble := messages.fault(message):
-            raise Broken(f"the server answered with an error: {trouble}")
+            raise ServerFault(f"the server answered with an error: {trouble}")
         return took, message
 
     def _reply(self) -> tuple[bytes, bytes]:
@@ -56,7 +56,7 @@ class Line:
     def _piece(self) -> bytes:
         piece = self._socket.recv(1 << 20)
         if not piece:
-            raise Broken("the server closed the connection")
+            raise ServerFault("the server closed the connection")
         return piece
 
 
@@ -66,4 +66,4 @@ def length(head: bytes) -> int:
         name, _, value = field.partition(b":")
         if name.lower() == b"content-length":
             return int(value)
-    raise Broken(f"the reply has no length: {head.decode(errors='replace')}")
+    raise ServerFault(f"the reply has no length: {head.decode(errors='replace')}")

@@ -12,7 +12,7 @@ Check = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScenarioResult:
     """How one scenario ended."""
 
     scenario: str
@@ -42,7 +42,7 @@ def collected(output: Path) -> dict[str, list[Check]]:
     return found
 
 
-def verdicts(requirements: Mapping[str, Any], checks: Mapping[str, Sequence[Check]]) -> list[Verdict]:
+def verdicts(requirements: Mapping[str, Any], checks: Mapping[str, Sequence[Check]]) -> list[ScenarioResult]:
     """Every scenario the revision asks of a server, in its own order, and then those it does not count."""
     told = [_verdict(name, checks.get(name), "") for name in requirements["server"]]
     for entry in requirements.get("not_scored", ()):
@@ -51,21 +51,21 @@ def verdicts(requirements: Mapping[str, Any], checks: Mapping[str, Sequence[Chec
     return told
 
 
-def _verdict(scenario: str, checks: Sequence[Check] | None, why_not: str) -> Verdict:
+def _verdict(scenario: str, checks: Sequence[Check] | None, why_not: str) -> ScenarioResult:
     scored = not why_not
     if not checks:
-        return Verdict(scenario, scored, "missing", ("the suite wrote no checks for it",), why_not)
+        return ScenarioResult(scenario, scored, "missing", ("the suite wrote no checks for it",), why_not)
     failures = tuple(_note(check) for check in checks if check["status"] == "FAILURE")
     warnings = tuple(_note(check) for check in checks if check["status"] == "WARNING")
     word = "fail" if failures else "warn" if warnings else "pass"
-    return Verdict(scenario, scored, word, failures + warnings, why_not)
+    return ScenarioResult(scenario, scored, word, failures + warnings, why_not)
 
 
 def _note(check: Check) -> str:
     return f"{check['id']}: {check.get('errorMessage') or check.get('description', '')}"
 
 
-def table(revision: str, told: Iterable[Verdict]) -> str:
+def table(revision: str, told: Iterable[ScenarioResult]) -> str:
     rows = list(told)
     width = max(len(row.scenario) for row in rows)
     lines = [f"{revision}"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench import catalogue, load, messages, sides
-from bench.pipes import Broken, Pipe
+from bench.pipes import ServerFault, ServerPipe
 from bench.processes import family, free_port, listening, memory
-from bench.sockets import Line, length
+from bench.sockets import HttpConnection, length
 
 
 def bare(folder: Path, count: int = 3) -> list[str]:
@@ -21,7 +21,7 @@ def bare(folder: Path, count: int = 3) -> list[str]:
 
 def test_a_pipe_times_both_eras_and_weighs_the_process(tmp_path: Path) -> None:
     for modern in (False, True):
-        with Pipe(bare(tmp_path), tmp_path / "log") as pipe:
+        with ServerPipe(bare(tmp_path), tmp_path / "log") as pipe:
             if not modern:
                 pipe.open()
             took, reply = pipe.ask(messages.request(pipe.next_number(), "tools/list", modern=modern))
@@ -30,13 +30,16 @@ def test_a_pipe_times_both_eras_and_weighs_the_process(tmp_path: Path) -> None:
             pipe.ask(messages.call(pipe.next_number(), catalogue.NOTHING, {"text": "x"}, modern=modern))
             assert memory(pipe.process.pid) > 10e6
             assert pipe.process.pid in family(pipe.process.pid)
-            with pytest.raises(Broken, match="answered with an error"):
+            with pytest.raises(ServerFault, match="answered with an error"):
                 pipe.ask(messages.request(pipe.next_number(), "no/such/method", modern=modern))
         assert pipe.process.returncode is not None
 
 
 def test_a_server_that_goes_away_is_told_with_its_log(tmp_path: Path) -> None:
-    with Pipe([sys.executable, "-c", "pass"], tmp_path / "log") as pipe, pytest.raises(Broken, match="went away"):
+    with (
+        ServerPipe([sys.executable, "-c", "pass"], tmp_path / "log") as pipe,
+        pytest.raises(ServerFault, match="went away"),
+    ):
         pipe.open()
 
 
@@ -51,11 +54,11 @@ def test_lines_and_storms_are_answered_over_http(tmp_path: Path) -> None:
     address = ("127.0.0.1", free_port())
     argv = [*bare(tmp_path), "--http", f"{address[0]}:{address[1]}"]
     with listening(argv, address, tmp_path / "log"):
-        line = Line(address)
+        line = HttpConnection(address)
         took, reply = line.ask(messages.request(1, "tools/list", modern=True))
         assert took > 0
         assert len(reply["result"]["tools"]) == 3
-        with pytest.raises(Broken, match="404"):
+        with pytest.raises(ServerFault, match="404"):
             line.ask(messages.request(2, "no/such/method", modern=True))
         line.close()
         good = messages.posted(address, messages.call(3, catalogue.NOTHING, {"text": "x"}, modern=True))
@@ -69,7 +72,7 @@ def test_lines_and_storms_are_answered_over_http(tmp_path: Path) -> None:
 
 def test_a_reply_without_a_length_is_not_mistaken_for_an_empty_one() -> None:
     assert length(b"HTTP/1.1 200 OK\r\ncontent-length: 12") == 12
-    with pytest.raises(Broken, match="no length"):
+    with pytest.raises(ServerFault, match="no length"):
         length(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked")
 
 

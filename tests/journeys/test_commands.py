@@ -12,7 +12,7 @@ import pytest
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.form import FORM, question
 from tests.clients.person import typed
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, served
 from tests.clients.tokens import hire
 from tests.clients.waiting import wait_until
@@ -58,7 +58,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Generator[Here]:
         yield Here(work, home, one, {"alice": alice, "bob": bob})
 
 
-def get(one: Raw, name: str, **arguments: str) -> dict[str, Any]:
+def get(one: RawClient, name: str, **arguments: str) -> dict[str, Any]:
     return one.request("prompts/get", {"name": name, "arguments": arguments})
 
 
