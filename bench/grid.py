@@ -53,7 +53,7 @@ ABOUT: Mapping[str, str] = {
 NOT_SUBJECTS = frozenset({"globs", "http", "output", "query", "reader", "text", "verify"})
 """Names that mean different things in different rooms."""
 UNRELATED = frozenset({"file_types", "planted_files"})
-"""Names that only sound like one of the subjects."""
+"""Names that merely look like one of the subjects."""
 OWN_WORDS = ("git", "lsp")
 """Packs about another program use its nouns: git's status is not ours."""
 FLOWS: Mapping[str, str] = {

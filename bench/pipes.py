@@ -1,4 +1,4 @@
-"""How long does a server take to answer on its standard streams? A raw pipe, so that the figure is the server's."""
+"""How long does a server take to answer over stdio? A raw pipe, so that hardly any of the time is the client's."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import messages
-from bench.processes import sheltered, stop
+from bench.processes import build_environment, stop
 
 PATIENCE = 30.0
 
@@ -28,7 +28,12 @@ class ServerPipe:
         self._born = perf_counter()
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0, env=sheltered(log.parent)
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,
+                env=build_environment(log.parent),
             )
         if self.process.stdin is None or self.process.stdout is None:
             raise ServerFault("the server has no standard streams")
@@ -46,7 +51,7 @@ class ServerPipe:
 
     def open(self) -> None:
         """The legacy handshake."""
-        opening, opened = messages.handshake()
+        opening, opened = messages.build_handshake()
         self.ask(opening)
         self._write(opened)
 
@@ -59,7 +64,7 @@ class ServerPipe:
         return self._number
 
     def ask(self, line: bytes) -> tuple[float, Mapping[str, Any]]:
-        """Seconds until the reply was here whole, and the reply. It is parsed after the clock has stopped."""
+        """Seconds until the whole reply has arrived, and the reply. It is parsed after the clock has stopped."""
         started = perf_counter()
         self._write(line)
         return self._reply(started)
@@ -77,7 +82,7 @@ class ServerPipe:
             message = json.loads(reply)
             if "id" not in message:
                 continue
-            if trouble := messages.fault(message):
+            if trouble := messages.find_fault(message):
                 raise ServerFault(f"the server answered with an error: {trouble}")
             return took, message
 

@@ -1,4 +1,4 @@
-"""How long does a server take to answer over HTTP? One raw keep-alive socket, so that the figure is the server's."""
+"""How long does a server take to answer over HTTP? One raw socket, so that hardly any of the time is the client's."""
 
 import json
 import socket
@@ -27,8 +27,8 @@ class HttpConnection:
         return self._number
 
     def ask(self, body: bytes) -> tuple[float, Mapping[str, Any]]:
-        """Seconds until the reply was here whole, and the reply."""
-        wire = messages.posted(self.address, body)
+        """Seconds until the whole reply has arrived, and the reply."""
+        wire = messages.build_post(self.address, body)
         started = perf_counter()
         self._socket.sendall(wire)
         head, text = self._reply()
@@ -36,7 +36,7 @@ class HttpConnection:
         if not head.startswith(b"HTTP/1.1 200"):
             raise ServerFault(f"the server answered {head.splitlines()[0].decode()}: {text[:300].decode()}")
         message = json.loads(text)
-        if trouble := messages.fault(message):
+        if trouble := messages.find_fault(message):
             raise ServerFault(f"the server answered with an error: {trouble}")
         return took, message
 
@@ -46,7 +46,7 @@ class HttpConnection:
         while b"\r\n\r\n" not in received:
             received += self._piece()
         head, _, body = received.partition(b"\r\n\r\n")
-        missing = length(head) - len(body)
+        missing = parse_length(head) - len(body)
         pieces.append(body)
         while missing > 0:
             pieces.append(self._piece())
@@ -60,8 +60,8 @@ class HttpConnection:
         return piece
 
 
-def length(head: bytes) -> int:
-    """The length a reply declares. Plain answers are never sent in chunks; one that is has turned into a stream."""
+def parse_length(head: bytes) -> int:
+    """The length that a reply declares. A plain answer is never sent in chunks; a chunked one has become a stream."""
     for field in head.split(b"\r\n"):
         name, _, value = field.partition(b":")
         if name.lower() == b"content-length":

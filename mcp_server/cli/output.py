@@ -49,8 +49,8 @@ def colour(text: str, name: str, stream: TextIO | None = None) -> str:
 
 def get_width(stream: TextIO) -> int:
     """The columns to wrap at: `COLUMNS`, else the terminal's; 0 for a pipe, where a program may read the lines."""
-    if given := read_columns():
-        return given
+    if columns := read_columns():
+        return columns
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):
@@ -66,12 +66,12 @@ def wrap_text(text: str, width: int, indent: str = "") -> str:
 
 
 def _wrap_line(line: str, width: int, indent: str) -> str:
-    below = indent + line[: len(line) - len(line.lstrip())]
+    continuation = indent + line[: len(line) - len(line.lstrip())]
     return fill(
         line,
         width,
         initial_indent=indent,
-        subsequent_indent=below,
+        subsequent_indent=continuation,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -130,7 +130,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.scope:
             raise CliError("say what to set, for example `menugate mode plan --scope after-current-unit`.", code=2)
         return show_axis(arguments, judged)
-    return change_posture(arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.law)
+    return change_posture(
+        arguments, axes, ChangeScope(arguments.scope or ChangeScope.NOW), judged.settings, judged.configuration
+    )
 
 
 def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
@@ -147,7 +149,7 @@ def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
 
 
 def show_axis(arguments: argparse.Namespace, judged: ServerJudgement) -> int:
-    settings, found = judged.settings, judged.law
+    settings, found = judged.settings, judged.configuration
     whose = find_principal(arguments.whom, settings, found)
     with open_state_reader(settings) as state:
         stands = build_posture_view(settings, found, state, judged.has_profile_flag, whose)

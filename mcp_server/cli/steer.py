@@ -45,7 +45,7 @@ def add(commands: CommandGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     judged = load_judgement_for_choice(arguments, settings_from_arguments(arguments))
-    settings, found = judged.settings, judged.law
+    settings, found = judged.settings, judged.configuration
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
         raise CliError("change, cancel or confirm, one at a time.", code=2)

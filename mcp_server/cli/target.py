@@ -34,7 +34,9 @@ def find_target(arguments: argparse.Namespace, settings: "Settings") -> tuple[st
     if arguments.principal in (None, settings.person):
         # Stopping everything needs no configuration, so that it works despite faults in the files.
         return settings.person, session
-    return find_principal(arguments.principal, settings, load_judgement_for_choice(arguments, settings).law), session
+    return find_principal(
+        arguments.principal, settings, load_judgement_for_choice(arguments, settings).configuration
+    ), session
 
 
 def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> T:

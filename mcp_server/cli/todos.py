@@ -48,33 +48,33 @@ MAX_TITLE_CHARS = 80
 
 def add(commands: CommandGroup) -> None:
     actions = add_actions(commands.add("todos", EXAMPLES, None))
-    every = actions.add("list", LIST, run_list, "list the todos of every session")
-    every.add_argument("--status", choices=tuple(map(str, TodoState)), help="only todos in this state")
-    show = actions.add("show", SHOW, run_show, "show one todo in full, with its history")
-    accepted = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
-    rejected = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
-    for action in (show, accepted, rejected):
+    list_action = actions.add("list", LIST, run_list, "list the todos of every session")
+    list_action.add_argument("--status", choices=tuple(map(str, TodoState)), help="only todos in this state")
+    show_action = actions.add("show", SHOW, run_show, "show one todo in full, with its history")
+    accept_action = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
+    reject_action = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
+    for action in (show_action, accept_action, reject_action):
         action.add_argument("id", metavar="ID", help="the id of the todo, or the beginning of it")
-    accepted.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
-    rejected.add_argument("note", metavar="WORDS", help="what is missing")
-    for action in (every, show, accepted, rejected):
+    accept_action.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
+    reject_action.add_argument("note", metavar="WORDS", help="what is missing")
+    for action in (list_action, show_action, accept_action, reject_action):
         add_place(action)
-    add_json(every)
-    add_json(show)
+    add_json(list_action)
+    add_json(show_action)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
     with open_state_reader(settings_from_arguments(arguments)) as state:
-        found = list(state.load_records(KIND)) if state else []
+        todos = list(state.load_records(KIND)) if state else []
     if arguments.status:
-        found = [one for one in found if one[1].mark == arguments.status]
+        todos = [entry for entry in todos if entry[1].mark == arguments.status]
     if arguments.json:
-        print_json([to_json(owner, document) for owner, document in found])
-    elif not found:
+        print_json([to_json(owner, document) for owner, document in todos])
+    elif not todos:
         say("No todos here." if state else NOT_YET)
     else:
         print_table(
-            [(document.id, *_format_cells(document), _get_session(owner)) for owner, document in found], head=HEAD
+            [(document.id, *_format_cells(document), _get_session(owner)) for owner, document in todos], head=HEAD
         )
     return 0
 

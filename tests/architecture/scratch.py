@@ -79,7 +79,7 @@ def forked(work: Any, *given: Any) -> ScratchResult:
 
 def generate() -> int:
     """What `make generate` would write, by file."""
-    found = import_module("bench.generated").files()
+    found = import_module("bench.generated").list_files()
     print(json.dumps({name: text for name, text in found if not Path(name).exists() or Path(name).read_text() != text}))
     return 0
 
