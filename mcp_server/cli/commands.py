@@ -51,7 +51,7 @@ GROUPS: Mapping[str, Mapping[str, CommandEntry]] = {
         "memory": CommandEntry("memory", "see and change what is remembered from run to run"),
     },
     "Maintain": {
-        "doctor": CommandEntry("doctor", "check the installation and its state, and fix what it can"),
+        "doctor": CommandEntry("doctor", "check that everything is in order, and fix what can be fixed"),
         "index": CommandEntry("index", "build or search the index of this project"),
         "help": CommandEntry("help", "explain a command or a topic"),
         "version": CommandEntry("version", "show the version, and where it is installed"),

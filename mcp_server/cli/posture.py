@@ -47,7 +47,7 @@ menugate mode review --scope after-current-unit                 when the current
     "control": (
         "run_control",
         """
-menugate control manual                            ask me before every change
+menugate control manual                            ask you before every change
 menugate control assisted --scope next-milestone   from the next run on, pause after every unit of work
 """,
     ),
@@ -104,10 +104,10 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
     for other, flags in FLAGS.items():
         if other != axis:
             words = tuple(map(str, list_axis_words(AXES[other])))
-            name = other.replace("_", " ")
-            one.add_argument(*flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"set the {name}, too")
+            name = other.replace("_", " ").replace("ai ", "AI ")
+            one.add_argument(*flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"also set the {name}")
     if axis != "run_control":
-        one.add_argument("--autonomous", action="store_true", help="set run control to `autonomous`, too")
+        one.add_argument("--autonomous", action="store_true", help="also set run control to `autonomous`")
     scopes = tuple(map(str, ChangeScope))
     one.add_argument("--scope", choices=scopes, metavar="WHEN", help="when it takes effect")
     add_principal_flags(one)

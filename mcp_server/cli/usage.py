@@ -65,6 +65,8 @@ class WordFormatter(argparse.HelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         if action.choices is None or action.help in (None, argparse.SUPPRESS) or is_subcommand(action):
             return action.help
+        if len(list(action.choices)) == 1:  # a word such as `fix`, which the heading shows already
+            return action.help
         return f"{action.help}: {join_names(action.choices)}".replace("%", "%%")
 
 
