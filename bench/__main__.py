@@ -70,7 +70,7 @@ def main() -> int:
     parser = build_parser()
     arguments = parser.parse_args()
     every_name = [case.name for case in CASES] + ([] if arguments.noise else [DECISION, COMMAND])
-    names = choose_names(every_name, [wish for wish in arguments.only.split(",") if wish])
+    names = choose_names(every_name, [prefix for prefix in arguments.only.split(",") if prefix])
     pair = (sides.TWIN if arguments.noise else sides.OURS, sides.BARE)
     sides.clear()
     rows: list[report.ResultRow] = []
@@ -82,7 +82,7 @@ def main() -> int:
     if names == every_name and not arguments.quick:
         RESULTS.write_text(report.render_page(rows, f"Measured on {arguments.date}." if arguments.date else ""))
         print(f"Written to {RESULTS.relative_to(sides.ROOT)}.")
-    failures = [row.name for row in rows if not row.kept]
+    failures = [row.name for row in rows if not row.is_within_limit]
     if failures:
         print(f"Over their limits: {', '.join(failures)}.", file=sys.stderr)
     return 1 if failures else 0

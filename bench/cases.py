@@ -171,13 +171,13 @@ def _build_call(number: int, modern: bool) -> bytes:
 def _build_list_cases() -> Iterable[Case]:
     stdio, http = Limit(0.7), Limit(0.8)
     for listed, rounds, times in ((FEW, 60, 5), (MANY, 40, 2)):
-        for door, where, limit, run in (
+        for era, where, limit, run in (
             ("legacy", "stdio, 2025-11-25", stdio, measure_over_pipe(_build_list, False, times)),
             ("modern", "stdio, 2026-07-28", stdio, measure_over_pipe(_build_list, True, times)),
             ("http", "HTTP, 2026-07-28", http, measure_over_http(_build_list, times)),
         ):
             what = f"`tools/list`, {listed} tools, {where}"
-            yield Case(f"list-{listed}-{door}", what, "ms", 1e3, limit, listed, rounds, run)
+            yield Case(f"list-{listed}-{era}", what, "ms", 1e3, limit, listed, rounds, run)
 
 
 IDLE_CALL = measure_over_pipe(_build_call, False, 10)

@@ -48,7 +48,7 @@ class Limit:
     bound: float
     at_least: bool = False
 
-    def kept(self, value: float) -> bool:
+    def is_kept_by(self, value: float) -> bool:
         return value >= self.bound if self.at_least else value <= self.bound
 
     def __str__(self) -> str:

@@ -24,19 +24,19 @@ class ResultRow:
     what: str
     cells: tuple[str, str, str, str]
     limit: Limit
-    kept: bool
+    is_within_limit: bool
     unit: str = ""
     """The unit of the limit, if that is not a ratio."""
 
     @property
     def verdict(self) -> str:
-        return "ok" if self.kept else "OVER"
+        return "ok" if self.is_within_limit else "OVER"
 
 
 def build_case_row(case: Case, ratio: Ratio) -> ResultRow:
     figures = [f"{float(f'{figure * case.scale:.3g}'):g} {case.unit}" for figure in (ratio.ours, ratio.bare)]
     cells = (figures[0], figures[1], f"{ratio.value:.2f}", f"{ratio.low:.2f}–{ratio.high:.2f}")
-    return ResultRow(case.name, case.what, cells, case.limit, case.limit.kept(ratio.value))
+    return ResultRow(case.name, case.what, cells, case.limit, case.limit.is_kept_by(ratio.value))
 
 
 def build_decision_row(microseconds: list[float], limit: Limit) -> ResultRow:
@@ -44,7 +44,7 @@ def build_decision_row(microseconds: list[float], limit: Limit) -> ResultRow:
     ordered = sorted(microseconds)
     middle = ordered[len(ordered) // 2]
     cells = (f"{middle:.3g} µs", "", "", f"{ordered[0]:.3g}–{ordered[-1]:.3g} µs")
-    return ResultRow("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle), " µs")
+    return ResultRow("decision", "one decision among 1,000 rules", cells, limit, limit.is_kept_by(middle), " µs")
 
 
 def build_command_row(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> ResultRow:
@@ -53,7 +53,7 @@ def build_command_row(sandbox: str, rounds: list[tuple[float, float]], limit: Li
     ours, bare = (sorted(one)[len(rounds) // 2] for one in zip(*rounds, strict=True))
     cells = (f"{ours:.3g} ms", f"{bare:.3g} ms", f"+{ours - bare:.3g} ms", f"{added[0]:.3g}–{added[-1]:.3g} ms")
     what = f"a command sandboxed by {sandbox}, compared with one without a sandbox"
-    return ResultRow(f"command-{sandbox}", what, cells, limit, limit.kept(ours - bare), " ms")
+    return ResultRow(f"command-{sandbox}", what, cells, limit, limit.is_kept_by(ours - bare), " ms")
 
 
 def format_line(row: ResultRow, judged: bool = True) -> str:

@@ -117,7 +117,7 @@ def find_values(expected: argparse.Action | None, arguments: argparse.Namespace)
     if expected.metavar == "COMMAND":
         yield from COMMANDS
     elif expected.choices is not None:
-        yield from (str(one) for one in expected.choices)
+        yield from (str(choice) for choice in expected.choices)
     elif expected.metavar == "TOPIC":
         yield from (*COMMANDS, *TOPICS)
     elif expected.metavar in ("TOOL", "MODE"):

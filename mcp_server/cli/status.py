@@ -79,12 +79,12 @@ def show_status(facts: dict[str, Any]) -> None:
     from mcp_server.installation import describe_installation
 
     rows = [("workspace", str(facts["workspace"])), ("config", str(facts["config"] or "none"))]
-    for number, (axis, one) in enumerate(facts["posture"].items()):
-        value = {True: "on", False: "off"}.get(one["value"], one["value"])
-        rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
+    for number, (axis, setting) in enumerate(facts["posture"].items()):
+        value = {True: "on", False: "off"}.get(setting["value"], setting["value"])
+        rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {setting['from']}"))
     if narrowing := facts["narrowed"]:
         rows.append(("narrowed", f"{narrowing['says']} To get the usual posture back, type one after another:"))
-        rows += [("", one) for one in narrowing["commands"]]
+        rows += [("", command) for command in narrowing["commands"]]
     rows += [
         ("ceiling", describe_ceiling(facts["ceiling"], facts["ceiling_set_by"])),
         ("menus", describe_configuration(facts["modes"], facts["tools"], facts["rules"])),
@@ -93,14 +93,14 @@ def show_status(facts: dict[str, Any]) -> None:
         ("sandbox", facts["guards"]["sandbox"]),
         ("runs from", describe_installation(facts["installation"]["inside"], facts["installation"]["linked"])),
     ]
-    if one := facts["review"]:
-        rows.append(("review", f"{one['model']} at {one['place']} gets the record of every finished run"))
+    if reviewer := facts["review"]:
+        rows.append(("review", f"{reviewer['model']} at {reviewer['place']} gets the record of every finished run"))
     rows += format_state_rows(facts) if facts["ran"] else [("state", NOT_YET), *format_call_rows(facts, "running")]
     print_table(rows + format_key_rows(facts))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
         print_table(
-            [(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]]
+            [(str(row["seq"]), row["at"], row["tool"], row["code"], row["reason"]) for row in facts["refusals"]]
         )
 
 

@@ -123,24 +123,25 @@ def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row
     """The rows of the ledger about this todo, oldest first."""
     from mcp_server.state.engine.rows import LedgerFilter
 
-    wanted = LedgerFilter(session=_get_session(owner), kinds=("record",))
+    row_filter = LedgerFilter(session=_get_session(owner), kinds=("record",))
     return [
         row
-        for row in state.read_rows(wanted)
+        for row in state.read_rows(row_filter)
         if (row.fields.get("record"), row.fields.get("id")) == (KIND, document.id)
     ]
 
 
 def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
     """The todo with this id, or with an id that begins so, and its owner."""
-    every: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
-    found = [one for one in every if one[1].id == id] or [one for one in every if id and one[1].id.startswith(id)]
-    if not found:
+    todos: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
+    exact = [todo for todo in todos if todo[1].id == id]
+    matches = exact or [todo for todo in todos if id and todo[1].id.startswith(id)]
+    if not matches:
         raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` lists them.")
-    if len(found) > 1:
-        names = join_names((one[1].id for one in found[:10]), "and")
+    if len(matches) > 1:
+        names = join_names((todo[1].id for todo in matches[:10]), "and")
         raise CliError(f"several todos begin with `{id[:40]}`: {names}.")
-    return found[0]
+    return matches[0]
 
 
 def run_accept(arguments: argparse.Namespace) -> int:

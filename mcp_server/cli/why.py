@@ -24,7 +24,7 @@ class CallHistory:
 
     call: "Row"
     outcome: "Row | None"
-    chosen: "Row | None"
+    posture_choice: "Row | None"
     """The newest choice of a posture before the call."""
     questions: tuple["Row", ...]
     """The same call, asked about earlier in the same session."""
@@ -67,11 +67,11 @@ class CallHistory:
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
 
     def _describe_choice(self) -> str:
-        if self.chosen is None:
+        if self.posture_choice is None:
             return "nobody; these are the operator's settings or the defaults"
-        fields = self.chosen.fields
+        fields = self.posture_choice.fields
         return (
-            f"{fields.get('principal')}, in row {self.chosen.seq}, {format_time(self.chosen.at)}:"
+            f"{fields.get('principal')}, in row {self.posture_choice.seq}, {format_time(self.posture_choice.at)}:"
             f" {describe_transition(fields)} ({fields.get('reason') or 'no reason given'})"
         )
 
@@ -144,7 +144,7 @@ def to_json(history: CallHistory) -> dict[str, Any]:
     return {
         "call": row_to_json(history.call),
         "outcome": row_to_json(history.outcome) if history.outcome else None,
-        "posture_chosen": row_to_json(history.chosen) if history.chosen else None,
+        "posture_chosen": row_to_json(history.posture_choice) if history.posture_choice else None,
         "questions": [row_to_json(row) for row in history.questions],
         "says": [{"about": name, "text": text} for name, text in history.describe_parts()],
     }

@@ -20,8 +20,8 @@ def test_a_case_is_judged_by_its_own_limit() -> None:
 
 
 def test_the_decision_stands_alone_and_by_its_median() -> None:
-    assert build_decision_row([9.0, 49.0, 500.0], Limit(50)).kept
-    assert not build_decision_row([9.0, 51.0, 52.0], Limit(50)).kept
+    assert build_decision_row([9.0, 49.0, 500.0], Limit(50)).is_within_limit
+    assert not build_decision_row([9.0, 51.0, 52.0], Limit(50)).is_within_limit
 
 
 def test_the_page_has_a_line_per_case() -> None:
@@ -52,8 +52,8 @@ def test_every_limit_the_project_promises_is_a_case() -> None:
 
 def test_what_a_sandbox_adds_is_judged_by_its_median() -> None:
     rounds = [(9.0, 3.0), (17.0, 4.0), (90.0, 5.0)]
-    assert build_command_row("bubblewrap", rounds, Limit(15)).kept
-    assert not build_command_row("bubblewrap", [(20.0, 3.0), *rounds, (22.0, 3.0)], Limit(15)).kept
+    assert build_command_row("bubblewrap", rounds, Limit(15)).is_within_limit
+    assert not build_command_row("bubblewrap", [(20.0, 3.0), *rounds, (22.0, 3.0)], Limit(15)).is_within_limit
 
 
 def test_cases_are_chosen_by_how_their_names_begin_and_a_wrong_name_is_told() -> None:
