@@ -1,4 +1,4 @@
-# What there is to do here. `make serve` and `make test` set everything up by themselves.
+# `make help` lists the targets. Each sets up what it needs by itself.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,15 +15,15 @@ $(VENV)/.ready: pyproject.toml bin/setup
 	@PYTHON="$(PYTHON)" sh bin/setup --tests "$(VENV)"
 	@touch $@
 
-serve:  ## install menugate for you, and serve this folder over HTTP: its address, its token, the line for a host
+serve:  ## install menugate for your account, and serve this folder over HTTP
 	@command -v "$(PYTHON)" >/dev/null || \
 		{ echo "menugate needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@menugate=$$("$(PYTHON)" bin/install.py) && exec "$$menugate" serve --http $(HTTP)
 
-test: $(VENV)/.ready  ## the whole suite, with a twentieth of what repeats or loads
+test: $(VENV)/.ready  ## the whole suite, with repetition and load cut to a twentieth
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-fast: $(VENV)/.ready  ## the tests of the rules, the configuration, the tools' definitions and the pipeline, in half a minute
+fast: $(VENV)/.ready  ## the tests of the policy, the configuration, the tool definitions and the pipeline, in half a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(SMALL:%=tests/%)
 
 attack: $(VENV)/.ready  ## floods, races, kills, large properties and idle waits at full size
@@ -39,17 +39,17 @@ check: $(VENV)/.ready  ## types, style, and that everything generated is up to d
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m bench.generated --check
 
-generate: $(VENV)/.ready  ## write the generated pages, schemas and snapshots anew
+generate: $(VENV)/.ready  ## rewrite the generated pages, schemas and snapshots
 	$(BIN)/python -m bench.generated
 
-bench: $(VENV)/.ready  ## measure us beside the bare SDK, in one run, and write bench/results.md
+bench: $(VENV)/.ready  ## measure menugate against the bare SDK, and write bench/results.md
 	$(BIN)/python -m bench
 
 conformance: $(VENV)/.ready  ## the protocol's own conformance suite, both revisions
 	$(BIN)/python -m bench.conformance
 
-mutants: $(VENV)/.ready  ## plant faults into the rules, one at a time; the tests have to notice 90 % of them
+mutants: $(VENV)/.ready  ## plant faults in the policy, one at a time; the tests have to catch 90 % of them
 	bin/mutants
 
-clean:  ## take the environment away
+clean:  ## remove the environment
 	rm -rf $(VENV)

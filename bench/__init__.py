@@ -1,1 +1,1 @@
-"""What does the house cost beside the bare SDK, and does it keep to the protocol? Run by `make bench` and friends."""
+"""What does menugate cost next to the bare SDK, and does it conform to the protocol? Run by `make bench` and others."""

@@ -1,4 +1,4 @@
-"""What does the house cost beside the bare SDK, and is that within its limits? Run by `make bench`."""
+"""What does menugate cost next to the bare SDK, and is that within the limits? Run by `make bench`."""
 
 import argparse
 import importlib
@@ -7,85 +7,85 @@ from collections.abc import Iterator, Sequence
 
 from bench import commands, report, sides
 from bench.cases import CASES, Case
-from bench.pipes import Broken
+from bench.pipes import ServerFault
 from bench.processes import leave_nothing_running
 from bench.ratios import Limit
 
-RESULTS = sides.HOUSE / "bench" / "results.md"
+RESULTS = sides.ROOT / "bench" / "results.md"
 DECISION, DECISION_LIMIT = "decision", Limit(50)
 COMMAND, COMMAND_LIMIT = "command", Limit(15)
 EXAMPLES = """examples:
   python -m bench                     everything, some minutes, written to bench/results.md
-  python -m bench --quick             a look, not written
-  python -m bench --only list,call    the cases whose names begin like this
-  python -m bench --noise             two bare servers: what this machine makes of no difference
+  python -m bench --quick             a quick look; nothing is written
+  python -m bench --only list,call    the cases whose names begin with these
+  python -m bench --noise             two bare servers: how much this machine's noise alone amounts to
 """
 
 
-def options() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description=__doc__,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", default="", metavar="NAMES", help="cases, by the beginning of their names")
+    parser.add_argument("--only", default="", metavar="NAMES", help="only cases whose names begin with one of these")
     parser.add_argument("--quick", action="store_true", help="a fifth of the rounds; nothing is written")
-    parser.add_argument("--noise", action="store_true", help="measure a bare server against another")
-    parser.add_argument("--date", default="", help="the date to write beside the results")
+    parser.add_argument("--noise", action="store_true", help="measure one bare server against another")
+    parser.add_argument("--date", default="", help="the date to write below the results")
     return parser
 
 
-def chosen(names: Sequence[str], wishes: Sequence[str]) -> list[str]:
-    """The names that begin like one of the wishes; every name where nothing was wished for."""
-    unknown = [wish for wish in wishes if not any(name.startswith(wish) for name in names)]
+def choose_names(names: Sequence[str], prefixes: Sequence[str]) -> list[str]:
+    """The names that begin with one of these prefixes; every name if there are no prefixes."""
+    unknown = [prefix for prefix in prefixes if not any(name.startswith(prefix) for name in names)]
     if unknown:
-        raise SystemExit(f"No case is called `{'`, `'.join(unknown)}`. There are: {', '.join(names)}.")
-    return [name for name in names if not wishes or any(name.startswith(wish) for wish in wishes)]
+        raise SystemExit(f"No case is called `{'`, `'.join(unknown)}`; the cases are {', '.join(names)}.")
+    return [name for name in names if not prefixes or any(name.startswith(prefix) for prefix in prefixes)]
 
 
-def measured(names: Sequence[str], pair: tuple[sides.Side, sides.Side], quick: bool) -> Iterator[report.Row]:
+def measure_cases(names: Sequence[str], pair: tuple[sides.Side, sides.Side], quick: bool) -> Iterator[report.ResultRow]:
     for case in CASES:
         if case.name in names:
-            yield report.of_case(case, _measured(case, pair, quick))
+            yield report.build_case_row(case, _measure_case(case, pair, quick))
     if DECISION in names:
         decision = importlib.import_module("bench.decision")  # it loads every rule machine; the others need none
         policy = decision.spread()
-        yield report.of_decision([decision.microseconds(policy) for _ in range(5)], DECISION_LIMIT)
+        yield report.build_decision_row([decision.microseconds(policy) for _ in range(5)], DECISION_LIMIT)
     if COMMAND in names:
-        for sandbox in commands.sandboxes():
-            rounds = commands.milliseconds(sandbox, 10 if quick else 50)
-            yield report.of_command(sandbox.name, rounds, COMMAND_LIMIT)
+        for sandbox in commands.list_sandboxes():
+            rounds = commands.measure_milliseconds(sandbox, 10 if quick else 50)
+            yield report.build_command_row(sandbox.name, rounds, COMMAND_LIMIT)
 
 
-def _measured(case: Case, pair: tuple[sides.Side, sides.Side], quick: bool) -> "report.Ratio":
+def _measure_case(case: Case, pair: tuple[sides.Side, sides.Side], quick: bool) -> "report.Ratio":
     try:
         return case.measure(pair, quick)
-    except (Broken, RuntimeError) as trouble:
+    except (ServerFault, RuntimeError) as trouble:
         raise SystemExit(f"`{case.name}` could not be measured: {trouble}") from trouble
 
 
 def main() -> int:
     leave_nothing_running()
-    parser = options()
-    asked = parser.parse_args()
-    known = [case.name for case in CASES] + ([] if asked.noise else [DECISION, COMMAND])
-    names = chosen(known, [wish for wish in asked.only.split(",") if wish])
-    pair = (sides.TWIN if asked.noise else sides.OURS, sides.BARE)
+    parser = build_parser()
+    arguments = parser.parse_args()
+    every_name = [case.name for case in CASES] + ([] if arguments.noise else [DECISION, COMMAND])
+    names = choose_names(every_name, [prefix for prefix in arguments.only.split(",") if prefix])
+    pair = (sides.TWIN if arguments.noise else sides.OURS, sides.BARE)
     sides.clear()
-    rows: list[report.Row] = []
-    for row in measured(names, pair, asked.quick):
-        print(report.line(row, judged=not asked.noise), flush=True)
+    rows: list[report.ResultRow] = []
+    for row in measure_cases(names, pair, arguments.quick):
+        print(report.format_line(row, judged=not arguments.noise), flush=True)
         rows.append(row)
-    if asked.noise:
+    if arguments.noise:
         return 0
-    if names == known and not asked.quick:
-        RESULTS.write_text(report.page(rows, f"Measured on {asked.date}." if asked.date else ""))
-        print(f"Written to {RESULTS.relative_to(sides.HOUSE)}.")
-    over = [row.name for row in rows if not row.kept]
-    if over:
-        print(f"Over their limits: {', '.join(over)}.", file=sys.stderr)
-    return 1 if over else 0
+    if names == every_name and not arguments.quick:
+        RESULTS.write_text(report.render_page(rows, f"Measured on {arguments.date}." if arguments.date else ""))
+        print(f"Written to {RESULTS.relative_to(sides.ROOT)}.")
+    failures = [row.name for row in rows if not row.is_within_limit]
+    if failures:
+        print(f"Over their limits: {', '.join(failures)}.", file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

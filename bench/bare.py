@@ -1,4 +1,4 @@
-"""What does the SDK cost alone? A low-level server of the same tools: no menu, no decision, no ledger."""
+"""What does the SDK alone cost? A low-level server with the same tools: no menu, no decision, no ledger."""
 
 import argparse
 import contextlib
@@ -16,11 +16,11 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 
-def build(tools: list[dict[str, Any]]) -> Server[Any]:
-    listed = [types.Tool.model_validate(tool) for tool in tools]
+def build_server(tools: list[dict[str, Any]]) -> Server[Any]:
+    protocol_tools = [types.Tool.model_validate(tool) for tool in tools]
 
     async def list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=listed)
+        return types.ListToolsResult(tools=protocol_tools)
 
     async def call_tool(_ctx: Any, _params: types.CallToolRequestParams) -> types.CallToolResult:
         return types.CallToolResult(content=[types.TextContent(text="ok")])
@@ -34,12 +34,12 @@ def build(tools: list[dict[str, Any]]) -> Server[Any]:
     )
 
 
-async def over_stdio(server: Server[Any]) -> None:
+async def serve_stdio(server: Server[Any]) -> None:
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def over_http(server: Server[Any], address: tuple[str, int]) -> None:
+def serve_http(server: Server[Any], address: tuple[str, int]) -> None:
     import uvicorn
 
     manager = StreamableHTTPSessionManager(app=server)
@@ -50,21 +50,21 @@ def over_http(server: Server[Any], address: tuple[str, int]) -> None:
             yield
 
     app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(manager))], lifespan=lifespan)
-    # As uvicorn comes, but for the line per request on the terminal: that would slow this side alone.
+    # uvicorn's defaults, except that it prints no line per request: that would slow down this side only.
     uvicorn.run(app, host=address[0], port=address[1], log_level="warning")
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(prog="python -m bench.bare", description=__doc__)
-    options.add_argument("--tools", type=Path, required=True, help="a JSON file: the tools as tools/list shows them")
-    options.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP there instead of the standard streams")
-    chosen = options.parse_args()
-    server = build(json.loads(chosen.tools.read_bytes()))
-    if chosen.http:
-        host, _, port = chosen.http.rpartition(":")
-        over_http(server, (host, int(port)))
+    parser = argparse.ArgumentParser(prog="python -m bench.bare", description=__doc__)
+    parser.add_argument("--tools", type=Path, required=True, help="a JSON file with the tools as tools/list shows them")
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead of stdio")
+    arguments = parser.parse_args()
+    server = build_server(json.loads(arguments.tools.read_bytes()))
+    if arguments.http:
+        host, _, port = arguments.http.rpartition(":")
+        serve_http(server, (host, int(port)))
     else:
-        anyio.run(over_stdio, server)
+        anyio.run(serve_stdio, server)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which tools do both sides serve? As many as asked for, of the size real ones have, and one that does nothing."""
+"""Which tools do both sides serve? As many as requested, as large as real ones, and one that does nothing."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -21,12 +21,12 @@ quote report shipment supplier survey template ticket voucher warehouse
 VERBS, NOUNS = WORDS.split()[:22], WORDS.split()[22:]
 
 
-def names(count: int) -> list[str]:
-    """The idle tool and then verb after verb, all of them words a person could tell apart."""
-    spoken = [f"{verb}_{noun}" for noun, verb in product(NOUNS, VERBS)]
-    if count > len(spoken) + 1:
-        raise ValueError(f"the catalogue has words for {len(spoken) + 1} tools, not for {count}")
-    return [NOTHING, *spoken][:count]
+def list_names(count: int) -> list[str]:
+    """The idle tool, then verb after verb: names that a person could tell apart."""
+    tool_names = [f"{verb}_{noun}" for noun, verb in product(NOUNS, VERBS)]
+    if count > len(tool_names) + 1:
+        raise ValueError(f"the catalogue has names for {len(tool_names) + 1} tools, not for {count}")
+    return [NOTHING, *tool_names][:count]
 
 
 def _schema(verb: str, noun: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _schema(verb: str, noun: str) -> dict[str, Any]:
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": f"Where the {noun} is, relative to the workspace."},
-            "limit": {"type": "integer", "description": "At most so many.", "default": 50, "minimum": 1},
+            "limit": {"type": "integer", "description": "At most this many.", "default": 50, "minimum": 1},
             "order": {"type": "string", "enum": ["newest", "oldest", "name"], "default": "newest"},
             "tags": {"type": "array", "items": {"type": "string"}, "description": f"Only a {noun} with these tags."},
             "dry_run": {"type": "boolean", "description": f"Say what to {verb}, and leave it.", "default": False},
@@ -56,8 +56,8 @@ async def do_nothing(_ctx: Context, _args: Any) -> Done:
     return Done("ok")
 
 
-def tools(count: int) -> Iterator[Tool]:
-    for name in names(count):
+def build_tools(count: int) -> Iterator[Tool]:
+    for name in list_names(count):
         verb, _, noun = name.partition("_")
         yield Tool(
             name=name,
@@ -75,27 +75,27 @@ def tools(count: int) -> Iterator[Tool]:
         )
 
 
-def pack(count: int, menus: str) -> Pack:
-    return Pack(name=MODE, tools=tuple(tools(count)), menus=(menus,))
+def build_pack(count: int, menus: str) -> Pack:
+    return Pack(name=MODE, tools=tuple(build_tools(count)), menus=(menus,))
 
 
-def menu(count: int) -> str:
-    """The one mode that holds them all, as its file."""
+def render_menu(count: int) -> str:
+    """The file of the one mode that has all of them."""
     head = {
         "name": MODE,
         "title": "Bench",
         "role": "You are a clerk who is timed.",
-        "goal": "Answer as fast as the house lets you.",
+        "goal": "Answer as fast as the server lets you.",
         "offers": "Many tools of ordinary size, and one that does nothing.",
-        "when": "when the house is measured, and never for real work",
+        "when": "when the server is measured, and never for real work",
         "remember": "nothing here does anything.",
     }
     lines = [f"{key}: {value}" for key, value in head.items()]
-    return "\n".join([*lines, "tools:", *(f"  - {name}" for name in names(count)), ""])
+    return "\n".join([*lines, "tools:", *(f"  - {name}" for name in list_names(count)), ""])
 
 
-def as_listed(count: int) -> list[dict[str, Any]]:
-    """The same tools in the protocol's own shape, for a server that knows nothing of ours."""
+def build_listed_tools(count: int) -> list[dict[str, Any]]:
+    """The same tools in the protocol's own shape, for a server without any of our code."""
     return [
         {
             "name": tool.name,
@@ -104,5 +104,5 @@ def as_listed(count: int) -> list[dict[str, Any]]:
             "inputSchema": dict(tool.arguments),
             "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
         }
-        for tool in tools(count)
+        for tool in build_tools(count)
     ]

@@ -1,4 +1,4 @@
-"""What does it add to a command that it runs shut in? `true`, started plainly and in each sandbox in turns."""
+"""How much time does a sandbox add to a command? `true`, started without a sandbox and in each sandbox, in turn."""
 
 import asyncio
 import os
@@ -23,43 +23,41 @@ PROGRAM = "/bin/true"
 PAUSE = 0.1
 
 
-def sandboxes() -> list[Sandbox]:
+def list_sandboxes() -> list[Sandbox]:
     return list(find_sandboxes(os.environ.get("PATH", os.defpath)))
 
 
-def milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:
-    """Of each round: shut in, and bare."""
+def measure_milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:
+    """For each round, the time in the sandbox and without it."""
     with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(_measured(sandbox, Path(folder).resolve(), rounds))
+        return asyncio.run(_measure_rounds(sandbox, Path(folder).resolve(), rounds))
 
 
-async def _measured(sandbox: Sandbox, folder: Path, rounds: int) -> list[tuple[float, float]]:
+async def _measure_rounds(sandbox: Sandbox, folder: Path, rounds: int) -> list[tuple[float, float]]:
     (folder / ".menugate").mkdir()
     private = (folder / ".menugate",)
-    ground = HostPaths(
-        folder, Path.home(), private, f"{os.defpath}:{Path(sys.executable).parent}", {"PATH": os.defpath}
-    )
+    paths = HostPaths(folder, Path.home(), private, f"{os.defpath}:{Path(sys.executable).parent}", {"PATH": os.defpath})
     watch = PathWatch(folder, frozenset({".menugate"}))
-    shop = CommandHost(
-        ground, Jail(folder, private), watch, ProcessLimits(), ChildRegistry(), SandboxChooser((sandbox,))
+    host = CommandHost(
+        paths, Jail(folder, private), watch, ProcessLimits(), ChildRegistry(), SandboxChooser((sandbox,))
     )
-    shut_in = shop.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+    sandboxed = host.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
 
     async def ours() -> object:
-        return await shut_in.run(Command((PROGRAM,)))
+        return await sandboxed.run(Command((PROGRAM,)))
 
     async def bare() -> object:
         return await (await asyncio.create_subprocess_exec(PROGRAM)).wait()
 
     try:
         await ours()
-        return [(await _timed(ours), await _timed(bare)) for _ in range(rounds)]
+        return [(await _time_run(ours), await _time_run(bare)) for _ in range(rounds)]
     finally:
-        await shop.close()
+        await host.close()
 
 
-async def _timed(run: Callable[[], Awaitable[object]]) -> float:
-    """After a pause, as a model makes one: the kernel forgets within it what makes a second start cheaper."""
+async def _time_run(run: Callable[[], Awaitable[object]]) -> float:
+    """After a pause like a model's, in which the kernel drops caches that would make a second start cheaper."""
     await asyncio.sleep(PAUSE)
     begun = time.perf_counter()
     await run()

@@ -1,4 +1,4 @@
-"""Does the server keep to the protocol? The protocol's own suite, both revisions, against the fixture mode.
+"""Does the server conform to the protocol? The protocol's own suite, both revisions, against the fixture mode.
 
 There is no list of expected failures: a scored scenario passes or this fails.
 """
@@ -13,58 +13,60 @@ from pathlib import Path
 
 import yaml
 
-from bench.node import SUITE, Unable, suite
-from bench.processes import free_port, leave_nothing_running, listening
-from bench.verdicts import Verdict, collected, table, verdicts
+from bench.node import SUITE, SuiteUnavailable, find_suite_command
+from bench.processes import find_free_port, leave_nothing_running, run_listening
+from bench.verdicts import ScenarioResult, build_results, load_checks, render_table
 
-HOUSE = Path(__file__).parents[1]
-CACHE = HOUSE / "bench" / ".cache" / "node"
-WORK = HOUSE / "bench" / ".cache" / "conformance"
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / "bench" / ".cache" / "node"
+WORK = ROOT / "bench" / ".cache" / "conformance"
 REVISIONS = ("2025-11-25", "2026-07-28")
 PATIENCE = 600.0
 
 
-def examined(command: Sequence[str], url: str, revision: str) -> list[Verdict]:
+def run_suite(command: Sequence[str], url: str, revision: str) -> list[ScenarioResult]:
     """Run one revision's requirement set and read what it wrote."""
     output, log = WORK / revision, WORK / f"{revision}.log"
-    asked = [*command, "server", "--url", url, "--requirements", revision, "--output-dir", str(output)]
-    with log.open("w") as told:
-        ended = subprocess.run(asked, stdout=told, stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
-    requirements = yaml.safe_load((CACHE / "node_modules" / SUITE / "requirements" / f"{revision}.yaml").read_text())
-    found = verdicts(requirements, collected(output))
-    if bool(ended.returncode) != any(verdict.failed for verdict in found):
-        raise Unable(
-            f"The suite ended with {ended.returncode}, which is not what its checks say. Its words are in {log}."
+    suite_command = [*command, "server", "--url", url, "--requirements", revision, "--output-dir", str(output)]
+    with log.open("w") as log_file:
+        process = subprocess.run(
+            suite_command, stdout=log_file, stderr=subprocess.STDOUT, timeout=PATIENCE, check=False
         )
-    return found
+    requirements = yaml.safe_load((CACHE / "node_modules" / SUITE / "requirements" / f"{revision}.yaml").read_text())
+    results = build_results(requirements, load_checks(output))
+    if bool(process.returncode) != any(verdict.failed for verdict in results):
+        raise SuiteUnavailable(
+            f"The suite exited with {process.returncode}, which contradicts its checks. Its output is in {log}."
+        )
+    return results
 
 
 def main() -> int:
     leave_nothing_running()
     parser = argparse.ArgumentParser(prog="python -m bench.conformance", description=__doc__)
-    parser.add_argument("--url", help="a server that already runs, instead of one started here")
-    parser.add_argument("--requirements", choices=REVISIONS, help="one revision alone")
-    asked = parser.parse_args()
+    parser.add_argument("--url", help="a server that is already running, instead of a new one")
+    parser.add_argument("--requirements", choices=REVISIONS, help="only this revision")
+    arguments = parser.parse_args()
     try:
-        return _run(asked.url, [asked.requirements] if asked.requirements else list(REVISIONS))
-    except (Unable, RuntimeError) as trouble:
+        return _run(arguments.url, [arguments.requirements] if arguments.requirements else list(REVISIONS))
+    except (SuiteUnavailable, RuntimeError) as trouble:
         print(trouble, file=sys.stderr)
         return 1
 
 
 def _run(url: str | None, revisions: Sequence[str]) -> int:
-    command = suite(CACHE)
+    command = find_suite_command(CACHE)
     shutil.rmtree(WORK, ignore_errors=True)
     (WORK / "workspace").mkdir(parents=True)
-    address = ("127.0.0.1", free_port())
+    address = ("127.0.0.1", find_free_port())
     where = ["--http", f"{address[0]}:{address[1]}", "--no-auth", "--workspace", str(WORK / "workspace")]
     serve = [sys.executable, "-m", "tests.conformance.serve", *where]
     failed = False
-    with nullcontext() if url else listening(serve, address, WORK / "server.log"):
+    with nullcontext() if url else run_listening(serve, address, WORK / "server.log"):
         for revision in revisions:
-            found = examined(command, url or f"http://{address[0]}:{address[1]}/mcp", revision)
-            print(table(revision, found), flush=True)
-            failed = failed or any(verdict.failed for verdict in found)
+            results = run_suite(command, url or f"http://{address[0]}:{address[1]}/mcp", revision)
+            print(render_table(revision, results), flush=True)
+            failed = failed or any(verdict.failed for verdict in results)
     return 1 if failed else 0
 
 

@@ -1,7 +1,7 @@
 """How long does one decision take among a thousand rules?
 
-Two mixes of a thousand rules: as people write them, over many tools (what the promise is about), and all of them about
-the one tool that is called, none of which matches (the worst there is, for the record).
+Two mixes of a thousand rules: the way people write them, spread over many tools (the limit is about these), and all of
+them about the one tool that is called, with none that matches (the worst case, for information).
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
     )
 
 
-def spread() -> Policy:
+def build_spread_policy() -> Policy:
     """A thousand rules over five hundred tools: specifiers, predicates, names with wildcards."""
     shapes = ("{0}(secrets/**)", "{0}(limit gt 60)", "{0}(path glob '*.pem')", "{0}(path regex '^/etc/')")
     texts: list[RuleText] = []
@@ -76,33 +76,36 @@ def spread() -> Policy:
     return _policy(texts)
 
 
-def crowded() -> Policy:
-    """A thousand deny rules about the one tool."""
+def build_crowded_policy() -> Policy:
+    """A thousand deny rules about one tool."""
     return _policy(
         [RuleText(RuleKind.DENY, f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)]
     )
 
 
-def microseconds(policy: Policy, rounds: int = 2_000) -> float:
-    """The median of one decision that gets through every layer."""
+def measure_microseconds(policy: Policy, rounds: int = 2_000) -> float:
+    """The median time of a decision that passes every layer."""
     tool, session, posture = policy.tools[CALL.tool], Session("s", "p", "all"), Posture()
-    taken: list[int] = []
+    durations: list[int] = []
     for _ in range(rounds):
-        begun = perf_counter_ns()
+        start = perf_counter_ns()
         decision = decide(tool, CALL, session, posture, policy)
-        taken.append(perf_counter_ns() - begun)
+        durations.append(perf_counter_ns() - start)
         if not decision.is_allowed:
             raise ValueError(decision.reason)
-    return median(taken[rounds // 10 :]) / 1_000
+    return median(durations[rounds // 10 :]) / 1_000
 
 
 def measure() -> dict[str, float]:
-    return {"spread": microseconds(spread()), "crowded": microseconds(crowded(), rounds=200)}
+    return {
+        "spread": measure_microseconds(build_spread_policy()),
+        "crowded": measure_microseconds(build_crowded_policy(), rounds=200),
+    }
 
 
 def main() -> None:
-    for name, took in measure().items():
-        print(f"one decision among {RULES:,} rules, {name}: {took:.1f} µs")
+    for name, duration in measure().items():
+        print(f"one decision among {RULES:,} rules, {name}: {duration:.1f} µs")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which pages and files are made from the code? All of them are written here, or compared with what lies on disk."""
+"""Which pages and files are generated from the code? All of them are written here, or compared with those on disk."""
 
 import argparse
 import json
@@ -26,22 +26,22 @@ SNAPSHOTS = ROOT / "tests" / "snapshots"
 NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n"
 
 
-def found() -> Configuration:
-    made = load_configuration(read_settings({"workspace": str(ROOT)}, {}), bare=True)
-    assert isinstance(made, Configuration), str(made)
-    return made
+def load_shipped_configuration() -> Configuration:
+    configuration = load_configuration(read_settings({"workspace": str(ROOT)}, {}), bare=True)
+    assert isinstance(configuration, Configuration), str(configuration)
+    return configuration
 
 
-def files() -> Iterator[tuple[str, str]]:
-    house = found()
+def list_files() -> Iterator[tuple[str, str]]:
+    configuration = load_shipped_configuration()
     yield "docs/codes.md", codes()
-    yield "docs/tools.md", tools(house)
+    yield "docs/tools.md", tools(configuration)
     yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + render_points_table() + "\n"
     yield "ARCHITECTURE.md", fill_page((ROOT / "ARCHITECTURE.md").read_text(), ROOT)
     yield "docs/packs-reference.md", NOTE + render_pack_reference()
     for name, schema in build_schemas().items():
         yield f"menus/{name}", dumped(schema)
-    yield from snapshots(house)
+    yield from snapshots(configuration)
 
 
 def codes() -> str:
@@ -101,7 +101,7 @@ def hints(tool: Tool) -> str:
 
 
 def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
-    """What a model sees, per mode and profile: a change to it is read in a review like any other."""
+    """What a model sees, per mode and profile: review a change to it like any other."""
     listings = Listings(house.policy, house.library.hosts, None)
     for mode in (None, *house.policy.menus):
         for profile in Profile:
@@ -111,7 +111,7 @@ def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
                 listings.get_prepared_tool(SHOWN, name) for name in names if mode is None or name not in META_TOOLS
             ]
             yield f"tests/snapshots/{mode.name if mode else 'root'}.{profile}.json", dumped(shown)
-    # The carriers stand only where the list stays as it is.
+    # The carriers are listed only for clients whose list does not change.
     nowhere = Session("snapshot", "nobody")
     names = listings.get_tool_names(Listing.CARRIED, nowhere, house.posture)
     carried = [listings.get_prepared_tool(SHOWN, name) for name in names]
@@ -124,13 +124,13 @@ def dumped(value: object) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write the generated files, or check that they are up to date.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is not up to date")
     check = parser.parse_args().check
     stale: list[str] = []
-    made: set[str] = set()
-    for name, text in files():
+    generated_names: set[str] = set()
+    for name, text in list_files():
         path = ROOT / name
-        made.add(path.name)
+        generated_names.add(path.name)
         if not path.exists() or path.read_text() != text:
             stale.append(name)
             if not check:
@@ -138,12 +138,14 @@ def main() -> int:
                 path.write_text(text)
     for name in stale:
         print(f"{'not up to date' if check else 'written'}: {name}", file=sys.stderr)
-    over = sorted(str(path.relative_to(ROOT)) for path in SNAPSHOTS.glob("*.json") if path.name not in made)
-    for name in over:
-        print(f"{'made no longer' if check else 'removed'}: {name}", file=sys.stderr)
+    leftovers = sorted(
+        str(path.relative_to(ROOT)) for path in SNAPSHOTS.glob("*.json") if path.name not in generated_names
+    )
+    for name in leftovers:
+        print(f"{'no longer generated' if check else 'removed'}: {name}", file=sys.stderr)
         if not check:
             (ROOT / name).unlink()
-    stale += over
+    stale += leftovers
     if check and stale:
         print("run `make generate` and commit what it writes", file=sys.stderr)
     return int(check and bool(stale))

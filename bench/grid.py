@@ -1,94 +1,119 @@
-"""Which subject is in which rooms, and which room is above which? What ARCHITECTURE.md shows, read off the tree."""
+"""Which subject is in which rooms, which room is above which, and how long may a flow be? The generated parts of
+ARCHITECTURE.md, read from the tree, the import contracts and the table of budgets."""
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import yaml
+
 ROOMS = ("model", "policy", "config", "state", "guards", "calls", "views", "wire", "cli", "tools")
-"""From the bottom up; `tools` comes last, because it knows the model alone."""
+"""From the bottom up; `tools` comes last, because it imports only the model."""
 ABOUT: Mapping[str, str] = {
     "approvals": "your permission for one call",
-    "badge": "the posture at a glance",
-    "commands": "programs that a tool starts",
-    "context": "what a tool is given",
+    "badge": "the posture on one line",
+    "commands": "programs that tools start",
+    "context": "what a tool receives with a call",
     "documents": "what a tool pack stores",
     "files": "reading and writing the workspace",
-    "health": "whether everything is in order",
+    "health": "checking that everything is in order",
     "index": "words and symbols of the project",
     "ledger": "the record of every decision and outcome",
     "memory": "what earlier runs learned",
     "menus": "modes and their tools",
     "messages": "what models and tools leave for you",
-    "network": "the only way out of the machine",
-    "pauses": "runs that wait for you",
+    "network": "access to other machines",
+    "pauses": "pausing and resuming runs",
     "pending": "everything that waits for you",
     "phases": "the steps of fixing a bug",
-    "policy": "what a decision is made from",
+    "policy": "everything that a decision depends on",
     "posture": "what you chose, and changes to it",
     "processes": "child processes",
     "prompts": "texts for models",
     "protected": "secrets, and files that other programs obey",
-    "refusals": "why not, and what to do instead",
-    "reports": "what was found about a finished run",
-    "results": "how a call ended",
+    "refusals": "why a call may not run, and what to do instead",
+    "reports": "the findings about a finished run",
+    "results": "how a call ended, and what it returns",
     "rules": "block, deny, ask and allow",
-    "running_calls": "what runs at this moment",
+    "running_calls": "the calls that are running now",
     "runs": "from the first call to `complete`",
     "search": "finding files and lines",
-    "serve": "stdio and HTTP, kept open",
+    "serve": "serving over stdio and HTTP",
     "servers": "the menugate processes of a workspace",
-    "sessions": "where each agent stands",
-    "shell": "command lines, taken apart",
+    "sessions": "the mode, stage and run of each agent",
+    "shell": "parsed command lines",
     "stages": "where a run is, and what that allows",
     "status": "the answer to `menugate status`",
-    "stops": "ending what runs",
-    "summaries": "what a run came to",
-    "todos": "work that is verified, not claimed",
-    "trust": "folders whose own settings count",
+    "stops": "ending runs and everything they started",
+    "summaries": "summaries of runs",
+    "todos": "work items, and how they are verified",
+    "trust": "folders whose own rules and prompts you trust",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "output", "query", "reader", "text", "verify"})
-"""Names in several rooms that are about different things there."""
+"""Names that mean different things in different rooms."""
 UNRELATED = frozenset({"file_types", "planted_files"})
-"""Names that only sound like one of the subjects."""
+"""Names that merely look like one of the subjects."""
 OWN_WORDS = ("git", "lsp")
 """Packs about another program use its nouns: git's status is not ours."""
+FLOWS: Mapping[str, str] = {
+    "tools/list": "`tools/list` over stdio, with nothing changed since the first one",
+    "Read": "a call of `Read`, from its line on stdin to the result on stdout",
+    "bash": "a call of `bash` that runs `echo two`",
+    "approval": "a call that needs your approval and gets APPROVAL_REQUIRED",
+    "profile": "`menugate profile trusted` at a terminal, from the first import to the end of the process",
+}
+"""What is counted under each name of tests/tables/flows.yaml."""
 
 
 def fill_page(page: str, root: Path) -> str:
-    """The page with what the tree is like today between its markers."""
-    return fill_part(fill_part(page, "layers", render_layers(root)), "grid", render_grid(root))
+    """The page with today's tree and budgets between its markers."""
+    parts = {"layers": render_layers(root), "grid": render_grid(root), "flows": render_flows(root)}
+    for name, text in parts.items():
+        page = fill_part(page, name, text)
+    return page
 
 
 def fill_part(page: str, name: str, text: str) -> str:
     start, end = f"<!-- {name}: generated by `make generate` -->\n", f"<!-- end of {name} -->"
-    before, started, rest = page.partition(start)
-    _, ended, after = rest.partition(end)
-    if not (started and ended):
+    before, start_marker, rest = page.partition(start)
+    _, end_marker, after = rest.partition(end)
+    if not (start_marker and end_marker):
         raise SystemExit(
-            f"ARCHITECTURE.md needs the lines {start.strip()} and {end}; what is generated goes between them."
+            f"ARCHITECTURE.md needs the lines {start.strip()} and {end}; the generated part goes between them."
         )
     return before + start + text + end + after
 
 
 def render_layers(root: Path) -> str:
-    """The rooms from top to bottom; those still to come are in parentheses there, and left out here."""
+    """The rooms from top to bottom. Rooms that do not exist yet are in parentheses in the contract, and left out."""
     table = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (layers,) = [contract["layers"] for contract in table if contract["type"] == "layers"]
-    there = [re.sub(r"\(\w+\)( \| )?|( \| )?\(\w+\)", "", layer).strip() for layer in layers]
-    return "\n```\n" + "\n".join(layer for layer in there if layer not in ("", "__main__")) + "\n```\n\n"
+    present = [re.sub(r"\(\w+\)( \| )?|( \| )?\(\w+\)", "", layer).strip() for layer in layers]
+    return "\n```\n" + "\n".join(layer for layer in present if layer not in ("", "__main__")) + "\n```\n\n"
+
+
+def render_flows(root: Path) -> str:
+    """The budgets that tests/architecture/test_flows.py enforces."""
+    budgets = yaml.safe_load((root / "tests" / "tables" / "flows.yaml").read_text())
+    if unexplained := sorted(set(budgets) ^ set(FLOWS)):
+        raise SystemExit(f"tests/tables/flows.yaml and FLOWS in bench/grid.py differ: {', '.join(unexplained)}.")
+    lines = ["| flow | files entered | functions entered | files loaded |", "| --- | --- | --- | --- |"]
+    for name, budget in budgets.items():
+        lines.append(f"| {FLOWS[name]} | {budget['files']} | {budget['functions']} | {budget.get('loaded', '')} |")
+    return "\n".join(lines) + "\n"
 
 
 def render_grid(root: Path) -> str:
     names = {room: list(list_names(root, room)) for room in ROOMS}
     every = {name.rstrip("/") for room in ROOMS for name in names[room]}
-    found = {name: count for name in every if (count := _count_rooms(name, names)) > 1}
-    if unknown := sorted(set(found) - set(ABOUT) - NOT_SUBJECTS):
-        raise SystemExit(f"say in bench/grid.py, in ABOUT or NOT_SUBJECTS, what these are: {', '.join(unknown)}.")
-    if gone := sorted((set(ABOUT) | NOT_SUBJECTS) - set(found)):
-        raise SystemExit(f"no longer in two rooms, so take these out of bench/grid.py: {', '.join(gone)}.")
+    counts = {name: count for name in every if (count := _count_rooms(name, names)) > 1}
+    if unknown := sorted(set(counts) - set(ABOUT) - NOT_SUBJECTS):
+        raise SystemExit(f"explain these names in bench/grid.py, in ABOUT or NOT_SUBJECTS: {', '.join(unknown)}.")
+    if gone := sorted((set(ABOUT) | NOT_SUBJECTS) - set(counts)):
+        raise SystemExit(f"these names are no longer in two rooms; remove them from bench/grid.py: {', '.join(gone)}.")
     lines = [f"| subject | about | {' | '.join(ROOMS)} |", "| --- " * (len(ROOMS) + 2) + "|"]
-    for name in sorted(ABOUT, key=lambda one: (-found[one], one)):
+    for name in sorted(ABOUT, key=lambda name: (-counts[name], name)):
         cells = [", ".join(pick_related(name, names[room])) for room in ROOMS]
         lines.append(" | ".join((f"| **{name}**", ABOUT[name], *cells)) + " |")
     return "\n".join(lines) + "\n"
@@ -118,4 +143,4 @@ def pick_related(subject: str, names: list[str]) -> list[str]:
 
 
 def _count_rooms(subject: str, names: Mapping[str, list[str]]) -> int:
-    return sum(subject in held or f"{subject}/" in held for held in names.values())
+    return sum(subject in room or f"{subject}/" in room for room in names.values())

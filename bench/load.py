@@ -1,7 +1,7 @@
-"""How many calls a second does a server answer when many ask at once? The asking side, in a process of its own.
+"""How many calls a second does a server answer when many clients ask at once? The clients, in a separate process.
 
-Every connection sends its next request the moment its last was answered. The requests are the same bytes each time and
-the replies are only measured, so that this process needs a small part of the processor the server needs.
+Every connection sends its next request as soon as the last one is answered. The requests are the same bytes each time
+and the replies are only timed, so that this process needs much less CPU than the server.
 """
 
 import argparse
@@ -13,14 +13,14 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.ratios import percentile
-from bench.sockets import length
+from bench.sockets import parse_length
 
 CONNECT = 10.0
 
 
 @dataclass
-class Tally:
-    """What was answered between the end of the warm-up and the end of the time."""
+class LoadCount:
+    """The answers between the end of the warm-up and the end of the measurement."""
 
     since: float
     until: float
@@ -29,10 +29,10 @@ class Tally:
     lost: int = 0
 
 
-class Asker(asyncio.Protocol):
+class LoadConnection(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, wire: bytes, tally: Tally) -> None:
+    def __init__(self, wire: bytes, tally: LoadCount) -> None:
         self.wire, self.tally = wire, tally
         self._received = b""
         self._asked = 0.0
@@ -50,7 +50,7 @@ class Asker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, found, body = self._received.partition(b"\r\n\r\n")
-        if not found or len(body) < length(head):
+        if not found or len(body) < parse_length(head):
             return
         self._received = b""
         now = perf_counter()
@@ -70,37 +70,37 @@ class Asker(asyncio.Protocol):
             self.ended.set_result(None)
 
 
-async def storm(address: tuple[str, int], wire: bytes, connections: int, seconds: float) -> Tally:
-    """Let `connections` ask for `seconds`; the first fifth only warms the server up."""
+async def run_load(address: tuple[str, int], wire: bytes, connections: int, seconds: float) -> LoadCount:
+    """Let this many connections ask for this long; the first fifth only warms the server up."""
     loop = asyncio.get_running_loop()
     now = perf_counter()
-    tally = Tally(now + seconds / 5, now + seconds * 6 / 5)
-    askers: list[Asker] = []
+    count = LoadCount(now + seconds / 5, now + seconds * 6 / 5)
+    connections_open: list[LoadConnection] = []
     async with asyncio.timeout(CONNECT):
         for _ in range(connections):
-            askers.append((await loop.create_connection(lambda: Asker(wire, tally), *address))[1])
-    await asyncio.wait([asker.ended for asker in askers], timeout=seconds * 6 / 5 + CONNECT)
-    return tally
+            connections_open.append((await loop.create_connection(lambda: LoadConnection(wire, count), *address))[1])
+    await asyncio.wait([connection.ended for connection in connections_open], timeout=seconds * 6 / 5 + CONNECT)
+    return count
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
-    options.add_argument("--http", metavar="HOST:PORT", required=True)
-    options.add_argument("--request", type=Path, required=True, help="a file with the bytes of one HTTP request")
-    options.add_argument("--connections", type=int, default=100)
-    options.add_argument("--seconds", type=float, default=2.0)
-    chosen = options.parse_args()
-    host, _, port = chosen.http.rpartition(":")
-    wire = chosen.request.read_bytes()
-    tally = asyncio.run(storm((host, int(port)), wire, chosen.connections, chosen.seconds))
-    told = {
-        "per_second": len(tally.waits) / (tally.until - tally.since),
-        "p50": percentile(tally.waits, 0.5) if tally.waits else None,
-        "p99": percentile(tally.waits, 0.99) if tally.waits else None,
-        "refused": tally.refused,
-        "lost": tally.lost,
+    parser = argparse.ArgumentParser(prog="python -m bench.load", description=__doc__)
+    parser.add_argument("--http", metavar="HOST:PORT", required=True)
+    parser.add_argument("--request", type=Path, required=True, help="a file with the bytes of one HTTP request")
+    parser.add_argument("--connections", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    arguments = parser.parse_args()
+    host, _, port = arguments.http.rpartition(":")
+    wire = arguments.request.read_bytes()
+    count = asyncio.run(run_load((host, int(port)), wire, arguments.connections, arguments.seconds))
+    figures = {
+        "per_second": len(count.waits) / (count.until - count.since),
+        "p50": percentile(count.waits, 0.5) if count.waits else None,
+        "p99": percentile(count.waits, 0.99) if count.waits else None,
+        "refused": count.refused,
+        "lost": count.lost,
     }
-    print(json.dumps(told))
+    print(json.dumps(figures))
     return 0
 
 

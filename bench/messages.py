@@ -1,4 +1,4 @@
-"""What is sent? JSON-RPC lines and HTTP requests of both eras, ready as bytes."""
+"""What do the clients send? JSON-RPC lines and HTTP requests of both eras, as bytes."""
 
 import json
 from collections.abc import Mapping
@@ -13,24 +13,24 @@ ENVELOPE = {
 }
 
 
-def request(number: int, method: str, params: Mapping[str, Any] | None = None, *, modern: bool = False) -> bytes:
+def build_request(number: int, method: str, params: Mapping[str, Any] | None = None, *, modern: bool = False) -> bytes:
     body = dict(params or {})
     if modern:
         body["_meta"] = ENVELOPE
     return _compact({"jsonrpc": "2.0", "id": number, "method": method, "params": body})
 
 
-def handshake() -> tuple[bytes, bytes]:
+def build_handshake() -> tuple[bytes, bytes]:
     """The request that opens a legacy connection, and the notification that says it is open."""
     opening = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": CLIENT}
-    return request(0, "initialize", opening), _compact({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    return build_request(0, "initialize", opening), _compact({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
 
-def call(number: int, tool: str, arguments: Mapping[str, Any], *, modern: bool = False) -> bytes:
-    return request(number, "tools/call", {"name": tool, "arguments": arguments}, modern=modern)
+def build_call(number: int, tool: str, arguments: Mapping[str, Any], *, modern: bool = False) -> bytes:
+    return build_request(number, "tools/call", {"name": tool, "arguments": arguments}, modern=modern)
 
 
-def posted(address: tuple[str, int], body: bytes) -> bytes:
+def build_post(address: tuple[str, int], body: bytes) -> bytes:
     """A modern request as one keep-alive POST, with the headers that mirror its body."""
     message = json.loads(body)
     name = message["params"].get("name")
@@ -47,8 +47,8 @@ def posted(address: tuple[str, int], body: bytes) -> bytes:
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
-def fault(reply: Mapping[str, Any]) -> str | None:
-    """Why this is not the answer hoped for; a benchmark of refusals would be a fast one."""
+def find_fault(reply: Mapping[str, Any]) -> str | None:
+    """Why this is not a successful answer; a benchmark of refusals would look fast."""
     if "error" in reply:
         return json.dumps(reply["error"])
     if reply.get("result", {}).get("isError"):

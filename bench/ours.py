@@ -1,17 +1,17 @@
-"""What does the house cost? The same tools through the whole gate: menu, decision, pipeline and durable ledger."""
+"""What does menugate cost? The same tools through the whole gate: menu, decision, pipeline and durable ledger."""
 
 import argparse
 import sys
 
-from bench import catalogue, house
+from bench import catalogue, server
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m bench.ours", description=__doc__)
-    options.add_argument("--count", type=int, required=True, help="how many tools stand in the mode")
-    options.add_argument("--menus", required=True, help="the folder with the mode's file")
-    chosen, rest = options.parse_known_args()
-    return house.serve(catalogue.pack(chosen.count, chosen.menus), ["--mode", catalogue.MODE, *rest])
+    parser = argparse.ArgumentParser(prog="python -m bench.ours", description=__doc__)
+    parser.add_argument("--count", type=int, required=True, help="how many tools the mode has")
+    parser.add_argument("--menus", required=True, help="the folder with the mode's file")
+    arguments, rest = parser.parse_known_args()
+    return server.serve(catalogue.build_pack(arguments.count, arguments.menus), ["--mode", catalogue.MODE, *rest])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What does each name of `mcp_server.packs` hold? A page for authors of packs, taken from the sources.
 
-A change to the page is a change to what is promised: it is read in a review like any other.
+A change to the page is a change to a promise: review it like any other.
 """
 
 import ast
@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_server import packs
 
 FIRST = ("tool_packs", "tools", "schema", "results", "posture", "context")
-"""What every pack needs comes before the doors, which stand in the order of the alphabet."""
+"""The modules that every pack needs; the ports follow in alphabetical order."""
 
 
 def render_pack_reference() -> str:
@@ -33,12 +33,12 @@ def _render_group(stem: str, names: Sequence[str]) -> str:
     source = (Path(packs.__file__).parent / "model" / f"{stem}.py").read_text()
     tree, lines = ast.parse(source), source.splitlines()
     about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ")
-    found = ["\n".join(_outline(lines, part)) for part in _find_parts(tree, names)]
-    return f"## {stem}\n\n{about}\n\n```python\n" + "\n\n".join(found) + "\n```\n"
+    outlines = ["\n".join(_outline(lines, part)) for part in _find_parts(tree, names)]
+    return f"## {stem}\n\n{about}\n\n```python\n" + "\n\n".join(outlines) + "\n```\n"
 
 
 def _find_parts(tree: ast.Module, names: Sequence[str]) -> Iterator[Sequence[ast.stmt]]:
-    """Each definition, with the words that follow a constant or an alias."""
+    """Each definition, with the docstring that follows a constant or an alias."""
     for node, after in zip(tree.body, [*tree.body[1:], ast.Pass()], strict=True):
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in names:
             yield [node]
@@ -52,21 +52,21 @@ def _is_words(node: ast.stmt) -> bool:
 
 
 def _outline(lines: Sequence[str], part: Sequence[ast.stmt]) -> Iterator[str]:
-    """The source without what functions do, and without what is private."""
-    first = min([part[0].lineno, *(one.lineno for one in getattr(part[0], "decorator_list", ()))])
-    shown = {number: lines[number - 1] for number in range(first, (part[-1].end_lineno or 0) + 1)}
-    for node in (one for top in part for one in ast.walk(top)):
+    """The source without function bodies, and without private functions."""
+    first = min([part[0].lineno, *(decorator.lineno for decorator in getattr(part[0], "decorator_list", ()))])
+    shown_lines = {number: lines[number - 1] for number in range(first, (part[-1].end_lineno or 0) + 1)}
+    for node in (inner for top in part for inner in ast.walk(top)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         private = node.name.startswith("_") and not node.name.startswith("__")
-        said = _is_words(node.body[0])
-        body = node.body[1:] if said else node.body
+        has_docstring = _is_words(node.body[0])
+        body = node.body[1:] if has_docstring else node.body
         begin = node.lineno if private else body[0].lineno if body else (node.end_lineno or 0) + 1
         if not private and body and lines[begin - 1].lstrip() != lines[begin - 1][body[0].col_offset :]:
             continue  # on the line of its signature
         for number in range(begin, (node.end_lineno or 0) + 1):
-            shown.pop(number, None)
-        if body and not said and not private:
-            shown[begin] = f"{' ' * body[0].col_offset}..."
-    text = "\n".join(shown[number] for number in sorted(shown))
+            shown_lines.pop(number, None)
+        if body and not has_docstring and not private:
+            shown_lines[begin] = f"{' ' * body[0].col_offset}..."
+    text = "\n".join(shown_lines[number] for number in sorted(shown_lines))
     return iter(re.sub(r"\n\n\n+", "\n\n", text).rstrip().splitlines())

@@ -1,4 +1,4 @@
-"""How long does a server take to answer on its standard streams? A raw pipe, so that the figure is the server's."""
+"""How long does a server take to answer over stdio? A raw pipe, so that hardly any of the time is the client's."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import messages
-from bench.processes import sheltered, stop
+from bench.processes import build_environment, stop
 
 PATIENCE = 30.0
 
 
-class Broken(Exception):
+class ServerFault(Exception):
     """The server went away, fell silent, or answered with an error."""
 
 
-class Pipe:
+class ServerPipe:
     """One server process and the client's ends of its streams."""
 
     def __init__(self, argv: Sequence[str], log: Path) -> None:
@@ -28,10 +28,15 @@ class Pipe:
         self._born = perf_counter()
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0, env=sheltered(log.parent)
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,
+                env=build_environment(log.parent),
             )
         if self.process.stdin is None or self.process.stdout is None:
-            raise Broken("the server has no standard streams")
+            raise ServerFault("the server has no standard streams")
         self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
         self._rest = b""
         self._number = 0
@@ -46,7 +51,7 @@ class Pipe:
 
     def open(self) -> None:
         """The legacy handshake."""
-        opening, opened = messages.handshake()
+        opening, opened = messages.build_handshake()
         self.ask(opening)
         self._write(opened)
 
@@ -59,7 +64,7 @@ class Pipe:
         return self._number
 
     def ask(self, line: bytes) -> tuple[float, Mapping[str, Any]]:
-        """Seconds until the reply was here whole, and the reply. It is parsed after the clock has stopped."""
+        """Seconds until the whole reply has arrived, and the reply. It is parsed after the clock has stopped."""
         started = perf_counter()
         self._write(line)
         return self._reply(started)
@@ -77,8 +82,8 @@ class Pipe:
             message = json.loads(reply)
             if "id" not in message:
                 continue
-            if trouble := messages.fault(message):
-                raise Broken(f"the server answered with an error: {trouble}")
+            if trouble := messages.find_fault(message):
+                raise ServerFault(f"the server answered with an error: {trouble}")
             return took, message
 
     def _write(self, line: bytes) -> None:
@@ -87,16 +92,16 @@ class Pipe:
             while data:
                 data = data[os.write(self._in, data) :]
         except OSError as error:
-            raise Broken(f"the server went away; its log is {self.log}") from error
+            raise ServerFault(f"the server went away; its log is {self.log}") from error
 
     def _line(self) -> bytes:
         pieces = [self._rest]
         while b"\n" not in pieces[-1]:
             if not select.select([self._out], [], [], PATIENCE)[0]:
-                raise Broken(f"no answer within {PATIENCE:.0f} s; the server's log is {self.log}")
+                raise ServerFault(f"no answer within {PATIENCE:.0f} s; the server's log is {self.log}")
             piece = os.read(self._out, 1 << 20)
             if not piece:
-                raise Broken(f"the server went away; its log is {self.log}")
+                raise ServerFault(f"the server went away; its log is {self.log}")
             pieces.append(piece)
         line, _, self._rest = b"".join(pieces).partition(b"\n")
         return line

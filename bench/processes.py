@@ -38,22 +38,22 @@ def leave_nothing_running() -> None:
     signal.signal(signal.SIGTERM, leave)
 
 
-def sheltered(folder: Path) -> dict[str, str]:
+def build_environment(folder: Path) -> dict[str, str]:
     """An environment in which nothing of the person's own settings counts and nothing of theirs is written to."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("MENUGATE_")}
     return plain | {"MENUGATE_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
-def listening(argv: Sequence[str], address: tuple[str, int], log: Path) -> Generator[None, None, None]:
+def run_listening(argv: Sequence[str], address: tuple[str, int], log: Path) -> Generator[None, None, None]:
     """A server process, from the moment it accepts connections."""
-    shelter = sheltered(log.parent)
+    shelter = build_environment(log.parent)
     with log.open("wb") as output:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=shelter)
     try:
@@ -74,11 +74,11 @@ def wait_for(process: subprocess.Popen[bytes], address: tuple[str, int], log: Pa
     raise RuntimeError(f"the server did not listen within {START:.0f} s; its log is {log}")
 
 
-def memory(pid: int) -> float:
+def measure_memory(pid: int) -> float:
     """What a process and its children hold, in bytes, once two looks agree; shared pages count in full, as in `ps`."""
     deadline, last = time.monotonic() + SETTLE, -1.0
     while time.monotonic() < deadline:
-        now = sum(_held(one) for one in family(pid))
+        now = sum(_read_memory(one) for one in list_family(pid))
         if now == last:
             break
         last = now
@@ -86,19 +86,19 @@ def memory(pid: int) -> float:
     return last
 
 
-def family(pid: int) -> list[int]:
+def list_family(pid: int) -> list[int]:
     """A process and everything below it; the process alone where the system does not say."""
-    found = [pid]
+    pids = [pid]
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in path.read_text().split():
-            found += family(int(child))
-    return found
+            pids += list_family(int(child))
+    return pids
 
 
-def _held(pid: int) -> float:
+def _read_memory(pid: int) -> float:
     if sys.platform == "linux":
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Rss:"):
                 return float(line.split()[1]) * 1024
-    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
-    return float(told.stdout) * 1024
+    output = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return float(output.stdout) * 1024

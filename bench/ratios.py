@@ -1,4 +1,4 @@
-"""How do two sides compare that were measured in turns? The ratio of their medians, and how sure it is."""
+"""How do two sides compare that were measured in turn? The ratio of their medians, and its range."""
 
 import random
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ def compare(ours: Sequence[float], bare: Sequence[float]) -> Ratio:
         raise ValueError(f"{len(ours)} rounds of one side cannot be compared with {len(bare)} of the other")
     dice = random.Random(0)  # the same rounds give the same interval
     rounds = range(len(ours))
-    drawn = sorted(
+    resampled = sorted(
         median(ours[i] for i in picks) / median(bare[i] for i in picks)
         for picks in (dice.choices(rounds, k=len(rounds)) for _ in range(RESAMPLES))
     )
     middle, other = median(ours), median(bare)
-    return Ratio(middle, other, middle / other, _at(drawn, 0.025), _at(drawn, 0.975))
+    return Ratio(middle, other, middle / other, _at(resampled, 0.025), _at(resampled, 0.975))
 
 
 def _at(ordered: Sequence[float], share: float) -> float:
@@ -48,7 +48,7 @@ class Limit:
     bound: float
     at_least: bool = False
 
-    def kept(self, value: float) -> bool:
+    def is_kept_by(self, value: float) -> bool:
         return value >= self.bound if self.at_least else value <= self.bound
 
     def __str__(self) -> str:

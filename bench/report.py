@@ -1,4 +1,4 @@
-"""How are the figures shown? One line per case: the ratio, how sure it is, what it may be, and whether it is."""
+"""How are the figures shown? One line per case: the ratio, its range, its limit, and whether it is kept."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,65 +6,65 @@ from dataclasses import dataclass
 from bench.cases import Case
 from bench.ratios import Limit, Ratio
 
-PREFACE = """# What menugate costs beside the bare SDK
+PREFACE = """# What menugate costs compared with the bare SDK
 
-Written by `make bench`. Two servers with the same tools run side by side and are asked in turns, round by round:
+Written by `make bench`. Two servers with the same tools run side by side and are asked in turn, round by round:
 menugate through its whole gate (menu, decision, pipeline, durable ledger on disk), and a low-level server of the SDK
-that has none of this. The ratio of the two is what can be compared between machines; the medians are one machine's.
-The range holds 95 of 100 resamples of the rounds.
+that has none of this. The ratio of the two can be compared between machines; the medians belong to one machine. 95 of
+100 resamples of the rounds lie in the range.
 """
 HEAD = ("case", "menugate", "bare SDK", "ratio", "range", "limit", "")
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A case that was measured."""
 
     name: str
     what: str
     cells: tuple[str, str, str, str]
     limit: Limit
-    kept: bool
+    is_within_limit: bool
     unit: str = ""
-    """Of the limit, where that is no ratio."""
+    """The unit of the limit, if that is not a ratio."""
 
     @property
     def verdict(self) -> str:
-        return "ok" if self.kept else "OVER"
+        return "ok" if self.is_within_limit else "OVER"
 
 
-def of_case(case: Case, ratio: Ratio) -> Row:
+def build_case_row(case: Case, ratio: Ratio) -> ResultRow:
     figures = [f"{float(f'{figure * case.scale:.3g}'):g} {case.unit}" for figure in (ratio.ours, ratio.bare)]
     cells = (figures[0], figures[1], f"{ratio.value:.2f}", f"{ratio.low:.2f}–{ratio.high:.2f}")
-    return Row(case.name, case.what, cells, case.limit, case.limit.kept(ratio.value))
+    return ResultRow(case.name, case.what, cells, case.limit, case.limit.is_kept_by(ratio.value))
 
 
-def of_decision(microseconds: list[float], limit: Limit) -> Row:
-    """The decision has no counterpart in the SDK: its figure stands alone."""
+def build_decision_row(microseconds: list[float], limit: Limit) -> ResultRow:
+    """The SDK has no decision to compare with, so there is only one figure."""
     ordered = sorted(microseconds)
     middle = ordered[len(ordered) // 2]
     cells = (f"{middle:.3g} µs", "", "", f"{ordered[0]:.3g}–{ordered[-1]:.3g} µs")
-    return Row("decision", "one decision among 1,000 rules", cells, limit, limit.kept(middle), " µs")
+    return ResultRow("decision", "one decision among 1,000 rules", cells, limit, limit.is_kept_by(middle), " µs")
 
 
-def of_command(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> Row:
+def build_command_row(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> ResultRow:
     """What a sandbox adds to a program that does nothing, in milliseconds."""
     added = sorted(shut_in - bare for shut_in, bare in rounds)
     ours, bare = (sorted(one)[len(rounds) // 2] for one in zip(*rounds, strict=True))
     cells = (f"{ours:.3g} ms", f"{bare:.3g} ms", f"+{ours - bare:.3g} ms", f"{added[0]:.3g}–{added[-1]:.3g} ms")
-    what = f"a command shut in by {sandbox}, beside one that is not"
-    return Row(f"command-{sandbox}", what, cells, limit, limit.kept(ours - bare), " ms")
+    what = f"a command sandboxed by {sandbox}, compared with one without a sandbox"
+    return ResultRow(f"command-{sandbox}", what, cells, limit, limit.is_kept_by(ours - bare), " ms")
 
 
-def line(row: Row, judged: bool = True) -> str:
+def format_line(row: ResultRow, judged: bool = True) -> str:
     """For the terminal, as each case is done."""
     ours, bare, ratio, spread = row.cells
-    beside = f"{ours} beside {bare}, ratio {ratio}" if bare else ours
-    told = f"{row.name:<17} {beside} ({spread})"
-    return f"{row.verdict:<5}{told}, limit {row.limit}" if judged else told
+    figures = f"{ours} against {bare}, ratio {ratio}" if bare else ours
+    text = f"{row.name:<17} {figures} ({spread})"
+    return f"{row.verdict:<5}{text}, limit {row.limit}" if judged else text
 
 
-def page(rows: Iterable[Row], note: str) -> str:
+def render_page(rows: Iterable[ResultRow], note: str) -> str:
     table = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
     for row in rows:
         table.append(f"| {' | '.join((row.what, *row.cells, f'{row.limit}{row.unit}', row.verdict))} |")

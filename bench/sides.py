@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import catalogue, messages
-from bench.pipes import Pipe
-from bench.processes import free_port, listening
+from bench.pipes import ServerPipe
+from bench.processes import find_free_port, run_listening
 
-HOUSE = Path(__file__).parents[1]
-WORK = HOUSE / "bench" / ".cache" / "work"
+ROOT = Path(__file__).parents[1]
+WORK = ROOT / "bench" / ".cache" / "work"
 """On the disk of the checkout: a ledger in memory would not be a durable one."""
 META_TOOLS = 6
 
@@ -36,46 +36,46 @@ class Side:
         """The command of a server that lists so many tools."""
         where = [] if http is None else ["--http", f"{http[0]}:{http[1]}"]
         if self.bare:
-            return [sys.executable, "-m", "bench.bare", "--tools", str(tools_file(listed)), *where]
+            return [sys.executable, "-m", "bench.bare", "--tools", str(get_tools_file(listed)), *where]
         count = listed - META_TOOLS
         menus = self.folder / f"menus-{count}"
         menus.mkdir(exist_ok=True)
-        (menus / f"{catalogue.MODE}.yaml").write_text(catalogue.menu(count))
+        (menus / f"{catalogue.MODE}.yaml").write_text(catalogue.render_menu(count))
         workspace = self.folder / "workspace"
         workspace.mkdir(exist_ok=True)
-        house = ["--count", str(count), "--menus", str(menus), "--workspace", str(workspace)]
-        return [sys.executable, "-m", "bench.ours", *house, *where, *(["--no-auth"] if http else [])]
+        own_options = ["--count", str(count), "--menus", str(menus), "--workspace", str(workspace)]
+        return [sys.executable, "-m", "bench.ours", *own_options, *where, *(["--no-auth"] if http else [])]
 
-    def pipe(self, listed: int) -> Pipe:
-        return Pipe(self.argv(listed), self.folder / "stdio.log")
+    def pipe(self, listed: int) -> ServerPipe:
+        return ServerPipe(self.argv(listed), self.folder / "stdio.log")
 
     @contextmanager
     def served(self, listed: int) -> Generator[tuple[str, int], None, None]:
-        address = ("127.0.0.1", free_port())
-        with listening(self.argv(listed, address), address, self.folder / "http.log"):
+        address = ("127.0.0.1", find_free_port())
+        with run_listening(self.argv(listed, address), address, self.folder / "http.log"):
             yield address
 
 
 OURS, BARE, TWIN = Side("ours", False), Side("bare", True), Side("twin", True)
-"""The twin is a second bare server: the two of them side by side show what the machine makes of no difference."""
+"""The twin is a second bare server: the two side by side show how much of a difference is noise."""
 
 
-def tools_file(listed: int) -> Path:
+def get_tools_file(listed: int) -> Path:
     return WORK / f"tools-{listed}.json"
 
 
 def prepare(first: Side, listed: int) -> None:
-    """Let both sides serve the very same tools: what ours lists is what the bare server is given."""
+    """Let both sides serve exactly the same tools: the bare server gets the list that ours shows."""
     WORK.mkdir(parents=True, exist_ok=True)
     if first.bare:
-        tools: list[dict[str, Any]] = catalogue.as_listed(listed)
+        tools: list[dict[str, Any]] = catalogue.build_listed_tools(listed)
     else:
         with first.pipe(listed) as pipe:
             pipe.open()
-            tools = pipe.ask(messages.request(1, "tools/list"))[1]["result"]["tools"]
+            tools = pipe.ask(messages.build_request(1, "tools/list"))[1]["result"]["tools"]
         if len(tools) != listed:
-            raise RuntimeError(f"our server lists {len(tools)} tools where {listed} were meant to be compared")
-    tools_file(listed).write_text(json.dumps(tools))
+            raise RuntimeError(f"our server lists {len(tools)} tools instead of {listed}")
+    get_tools_file(listed).write_text(json.dumps(tools))
 
 
 def clear() -> None:

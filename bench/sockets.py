@@ -1,4 +1,4 @@
-"""How long does a server take to answer over HTTP? One raw keep-alive socket, so that the figure is the server's."""
+"""How long does a server take to answer over HTTP? One raw socket, so that hardly any of the time is the client's."""
 
 import json
 import socket
@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import Any
 
 from bench import messages
-from bench.pipes import PATIENCE, Broken
+from bench.pipes import PATIENCE, ServerFault
 
 
-class Line:
+class HttpConnection:
     """One keep-alive connection."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -27,17 +27,17 @@ class Line:
         return self._number
 
     def ask(self, body: bytes) -> tuple[float, Mapping[str, Any]]:
-        """Seconds until the reply was here whole, and the reply."""
-        wire = messages.posted(self.address, body)
+        """Seconds until the whole reply has arrived, and the reply."""
+        wire = messages.build_post(self.address, body)
         started = perf_counter()
         self._socket.sendall(wire)
         head, text = self._reply()
         took = perf_counter() - started
         if not head.startswith(b"HTTP/1.1 200"):
-            raise Broken(f"the server answered {head.splitlines()[0].decode()}: {text[:300].decode()}")
+            raise ServerFault(f"the server answered {head.splitlines()[0].decode()}: {text[:300].decode()}")
         message = json.loads(text)
-        if trouble := messages.fault(message):
-            raise Broken(f"the server answered with an error: {trouble}")
+        if trouble := messages.find_fault(message):
+            raise ServerFault(f"the server answered with an error: {trouble}")
         return took, message
 
     def _reply(self) -> tuple[bytes, bytes]:
@@ -46,7 +46,7 @@ class Line:
         while b"\r\n\r\n" not in received:
             received += self._piece()
         head, _, body = received.partition(b"\r\n\r\n")
-        missing = length(head) - len(body)
+        missing = parse_length(head) - len(body)
         pieces.append(body)
         while missing > 0:
             pieces.append(self._piece())
@@ -56,14 +56,14 @@ class Line:
     def _piece(self) -> bytes:
         piece = self._socket.recv(1 << 20)
         if not piece:
-            raise Broken("the server closed the connection")
+            raise ServerFault("the server closed the connection")
         return piece
 
 
-def length(head: bytes) -> int:
-    """The length a reply declares. Plain answers are never sent in chunks; one that is has turned into a stream."""
+def parse_length(head: bytes) -> int:
+    """The length that a reply declares. A plain answer is never sent in chunks; a chunked one has become a stream."""
     for field in head.split(b"\r\n"):
         name, _, value = field.partition(b":")
         if name.lower() == b"content-length":
             return int(value)
-    raise Broken(f"the reply has no length: {head.decode(errors='replace')}")
+    raise ServerFault(f"the reply has no length: {head.decode(errors='replace')}")

@@ -12,13 +12,13 @@ Check = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScenarioResult:
     """How one scenario ended."""
 
     scenario: str
     scored: bool
     word: str
-    """`pass`, `warn`, `fail`, or `missing` where the suite wrote nothing."""
+    """`pass`, `warn`, `fail`, or `missing` if the suite wrote nothing."""
     notes: tuple[str, ...] = ()
     why_not: str = ""
     """Why a scenario is not scored."""
@@ -28,45 +28,45 @@ class Verdict:
         return self.scored and self.word in ("fail", "missing")
 
 
-def scenario_of(folder: str) -> str | None:
-    found = FOLDER.fullmatch(folder)
-    return found["scenario"] if found else None
+def parse_scenario(folder: str) -> str | None:
+    match = FOLDER.fullmatch(folder)
+    return match["scenario"] if match else None
 
 
-def collected(output: Path) -> dict[str, list[Check]]:
+def load_checks(output: Path) -> dict[str, list[Check]]:
     """The checks of every scenario that left a folder."""
-    found: dict[str, list[Check]] = {}
+    checks: dict[str, list[Check]] = {}
     for path in sorted(output.glob("*/checks.json")):
-        if scenario := scenario_of(path.parent.name):
-            found.setdefault(scenario, []).extend(json.loads(path.read_text()))
-    return found
+        if scenario := parse_scenario(path.parent.name):
+            checks.setdefault(scenario, []).extend(json.loads(path.read_text()))
+    return checks
 
 
-def verdicts(requirements: Mapping[str, Any], checks: Mapping[str, Sequence[Check]]) -> list[Verdict]:
-    """Every scenario the revision asks of a server, in its own order, and then those it does not count."""
-    told = [_verdict(name, checks.get(name), "") for name in requirements["server"]]
+def build_results(requirements: Mapping[str, Any], checks: Mapping[str, Sequence[Check]]) -> list[ScenarioResult]:
+    """Every scenario that the revision requires of a server, in its order, and then those that are not scored."""
+    results = [_build_result(name, checks.get(name), "") for name in requirements["server"]]
     for entry in requirements.get("not_scored", ()):
         if entry["leg"] == "server":
-            told.append(_verdict(entry["scenario"], checks.get(entry["scenario"]), entry["reason"]))
-    return told
+            results.append(_build_result(entry["scenario"], checks.get(entry["scenario"]), entry["reason"]))
+    return results
 
 
-def _verdict(scenario: str, checks: Sequence[Check] | None, why_not: str) -> Verdict:
+def _build_result(scenario: str, checks: Sequence[Check] | None, why_not: str) -> ScenarioResult:
     scored = not why_not
     if not checks:
-        return Verdict(scenario, scored, "missing", ("the suite wrote no checks for it",), why_not)
+        return ScenarioResult(scenario, scored, "missing", ("the suite wrote no checks for it",), why_not)
     failures = tuple(_note(check) for check in checks if check["status"] == "FAILURE")
     warnings = tuple(_note(check) for check in checks if check["status"] == "WARNING")
     word = "fail" if failures else "warn" if warnings else "pass"
-    return Verdict(scenario, scored, word, failures + warnings, why_not)
+    return ScenarioResult(scenario, scored, word, failures + warnings, why_not)
 
 
 def _note(check: Check) -> str:
     return f"{check['id']}: {check.get('errorMessage') or check.get('description', '')}"
 
 
-def table(revision: str, told: Iterable[Verdict]) -> str:
-    rows = list(told)
+def render_table(revision: str, results: Iterable[ScenarioResult]) -> str:
+    rows = list(results)
     width = max(len(row.scenario) for row in rows)
     lines = [f"{revision}"]
     for row in rows:

@@ -173,7 +173,7 @@ def build_lapsed_approval_problem(tool: Tool, why: str) -> Problem:
 
 
 def build_denied_approval_problem(tool: Tool, reason: str = "") -> Problem:
-    message = f"the user was asked about this call of `{tool.name}` and said no. Nothing ran."
+    message = f"the user was asked about this call of `{tool.name}` and declined it. Nothing ran."
     said = f" They say: {reason}" if reason else ""
     return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would rather have.{said}")
 

@@ -33,7 +33,7 @@ EXAMPLES = """
 menugate audit tail -n 50                      the last fifty rows
 menugate audit show 117                        one call, and how it ended
 menugate audit why 117                         why it was refused, or who allowed it
-menugate audit verify                          exits 1 if a row was changed, removed or added
+menugate audit verify                          exits 1 if the record was tampered with
 menugate audit export --output ledger.jsonl    everything, one line per row
 """
 TAIL = """
@@ -75,20 +75,20 @@ def add(commands: CommandGroup) -> None:
     add_filters(tail)
     show = actions.add("show", SHOW, run_show, "show one row in full, and the other row of its call")
     show.add_argument("seq", type=parse_whole_number, metavar="SEQ", help="the number of the row")
-    reason = actions.add("why", WHY, run_why, "say why a call was refused, or who allowed it")
-    reason.add_argument(
+    why_action = actions.add("why", WHY, run_why, "say why a call was refused, or who allowed it")
+    why_action.add_argument(
         "seq", type=parse_whole_number, metavar="SEQ", help="a row of the call, as `menugate audit tail` numbers it"
     )
     verify = actions.add("verify", VERIFY, run_verify, "check every row; exits 1 if the record was tampered with")
-    writing = actions.add("export", EXPORT, run_export, "write rows to stdout or a file, each with its hash")
-    writing.add_argument("--format", choices=FORMATS, default="jsonl", help=FORMAT_HELP)
-    writing.add_argument("--output", metavar="FILE", help="a new file, instead of stdout")
-    add_filters(writing)
-    for action in (tail, show, reason, verify, writing):
+    export_action = actions.add("export", EXPORT, run_export, "write rows to stdout or a file, each with its hash")
+    export_action.add_argument("--format", choices=FORMATS, default="jsonl", help=FORMAT_HELP)
+    export_action.add_argument("--output", metavar="FILE", help="a new file, instead of stdout")
+    add_filters(export_action)
+    for action in (tail, show, why_action, verify, export_action):
         add_place(action)
     add_json(tail, "print one JSON object per line")
     add_json(show)
-    add_json(reason)
+    add_json(why_action)
     add_json(verify)
 
 
@@ -118,8 +118,8 @@ def is_ledger_taken_away(settings: "Settings") -> bool:
 
 def run_tail(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
-        chosen = build_ledger_filter(arguments, tail=arguments.count)
-        for row in state.follow_rows(chosen) if arguments.follow else state.read_rows(chosen):
+        row_filter = build_ledger_filter(arguments, tail=arguments.count)
+        for row in state.follow_rows(row_filter) if arguments.follow else state.read_rows(row_filter):
             if arguments.json:
                 print(format_json_line(row))
             else:
@@ -132,14 +132,14 @@ def run_tail(arguments: argparse.Namespace) -> int:
 def run_show(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         row = find_row(state, arguments.seq)
-        other = find_partner_row(state, row)
+        partner = find_partner_row(state, row)
     if arguments.json:
-        print_json({"row": row_to_json(row), "other": row_to_json(other) if other else None})
+        print_json({"row": row_to_json(row), "other": row_to_json(partner) if partner else None})
         return 0
     show_row(row)
-    if other:
+    if partner:
         say()
-        show_row(other)
+        show_row(partner)
     elif row.kind == "intent":
         say()
         say_prose("No outcome: the call is still running, or its process ended before it did.")
@@ -149,13 +149,13 @@ def run_show(arguments: argparse.Namespace) -> int:
 def run_why(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         row = find_row(state, arguments.seq)
-        answer = load_call_history(state, row)
-    if answer is None:
+        history = load_call_history(state, row)
+    if history is None:
         raise CliError(f"row {row.seq} is a `{row.kind}`, not a call; see `menugate audit show {row.seq}`.")
     if arguments.json:
-        print_json(why.to_json(answer))
+        print_json(why.to_json(history))
     else:
-        show_call_history(answer)
+        show_call_history(history)
     return 0
 
 
@@ -182,8 +182,8 @@ def show_verification(report: "VerifyReport") -> None:
         say_prose(("The record is intact: ", "green"), f"{rows}, {checkpoints}.")
         if report.unanchored:
             say_prose(
-                f"{format_count(report.unanchored, 'row')} at the end not anchored yet, as after a kill; the next "
-                "start anchors them."
+                f"Not anchored yet: {format_count(report.unanchored, 'row')} at the end, as after a kill. The next "
+                "start of a server does that."
             )
         for line in report.notes:
             say_prose((line, "yellow"))

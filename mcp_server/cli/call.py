@@ -38,23 +38,23 @@ MAX_SHOWN_CHARS = 60
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("call", EXAMPLES, run)
-    add_call(one)
-    one.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: one that has the tool)")
-    add_place(one)
-    add_posture(one)
-    add_json(one, "print the whole result, as a client gets it")
+    command = commands.add("call", EXAMPLES, run)
+    add_call(command)
+    command.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: one that has the tool)")
+    add_place(command)
+    add_posture(command)
+    add_json(command, "print the whole result, as a client gets it")
 
 
-def add_call(one: argparse.ArgumentParser) -> None:
-    one.add_argument("tool", metavar="TOOL", help="the tool's name")
-    one.add_argument(
+def add_call(command: argparse.ArgumentParser) -> None:
+    command.add_argument("tool", metavar="TOOL", help="the tool's name")
+    command.add_argument(
         "arguments", nargs="?", metavar="JSON", help="its arguments as JSON, from @FILE, or from - for stdin"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    given = parse_call_arguments(arguments.arguments) or {}
+    call_arguments = parse_call_arguments(arguments.arguments) or {}
     settings = settings_from_arguments(arguments)
     import asyncio
 
@@ -65,14 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         refuse_inside_server(settings)
-        with log_to_file(settings.state / "call.log") as failed:
-            ending = asyncio.run(call_tool(settings, arguments, given))
+        with log_to_file(settings.state / "call.log") as log:
+            ending = asyncio.run(call_tool(settings, arguments, call_arguments))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-    if failed.failure_summary:
-        note(failed.failure_summary)
+    if log.failure_summary:
+        note(log.failure_summary)
     if arguments.json:
         from mcp_server.wire.translate import result_from_ending
 
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if isinstance(ending, Problem) else 0
 
 
-async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: Mapping[str, Any]) -> "Ending":
+async def call_tool(settings: "Settings", arguments: argparse.Namespace, call_arguments: Mapping[str, Any]) -> "Ending":
     from mcp_server.compose import build_app
 
     app = build_app(settings, arguments.packs)
@@ -94,21 +94,21 @@ async def call_tool(settings: "Settings", arguments: argparse.Namespace, given: 
         live = app.core.sessions.open(settings.person, passing=True)
         await app.core.sessions.move(live, find_call_mode(app, arguments), "menugate call")
         with show_progress(arguments.tool) as print_progress:
-            return await app.pipeline.run(build_call_request(app, live, arguments.tool, given, print_progress))
+            return await app.pipeline.run(build_call_request(app, live, arguments.tool, call_arguments, print_progress))
 
 
 def find_call_mode(app: "App", arguments: argparse.Namespace) -> str | None:
-    from mcp_server.cli.menus import find_mode_by_wish
+    from mcp_server.cli.menus import find_mode_by_words
 
     menus = app.configuration.policy.menus
     if arguments.mode is not None:
-        return find_mode_by_wish(arguments.mode, menus).name
-    holding = menus.find_modes_with(arguments.tool)
-    return holding[0].name if holding else None
+        return find_mode_by_words(arguments.mode, menus).name
+    modes = menus.find_modes_with(arguments.tool)
+    return modes[0].name if modes else None
 
 
 def build_call_request(
-    app: "App", live: "LiveSession", tool: str, given: Mapping[str, Any], print_progress: ProgressPrinter
+    app: "App", live: "LiveSession", tool: str, call_arguments: Mapping[str, Any], print_progress: ProgressPrinter
 ) -> "CallRequest":
     from mcp_server.calls.request import CallRequest
     from mcp_server.wire.caller import COMMAND, observe_surface
@@ -121,7 +121,7 @@ def build_call_request(
 
     return CallRequest(
         tool=tool,
-        arguments=given,
+        arguments=call_arguments,
         live=live,
         principal=app.settings.person,
         client=CommandLine(),
@@ -182,11 +182,11 @@ class AmbiguousCall(ValueError):
     """JSON that two programs would read differently."""
 
 
-def parse_call_arguments(given: str | None) -> dict[str, Any] | None:
+def parse_call_arguments(typed_json: str | None) -> dict[str, Any] | None:
     """A call's arguments as they were typed; None if none were. Exit code 2 unless they are a JSON object."""
-    if given is None:
+    if typed_json is None:
         return None
-    text, place = read_text(given)
+    text, place = read_text(typed_json)
     try:
         value = json.loads(text, object_pairs_hook=_parse_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as wrong:
@@ -202,15 +202,15 @@ def parse_call_arguments(given: str | None) -> dict[str, Any] | None:
     return cast(dict[str, Any], value)
 
 
-def read_text(given: str) -> tuple[str, str]:
+def read_text(typed_json: str) -> tuple[str, str]:
     """The text, and what to call it in a message."""
-    if given != "-" and not given.startswith("@"):
-        return given, "the arguments"
+    if typed_json != "-" and not typed_json.startswith("@"):
+        return typed_json, "the arguments"
     try:
-        data = sys.stdin.buffer.read() if given == "-" else Path(given[1:]).read_bytes()
+        data = sys.stdin.buffer.read() if typed_json == "-" else Path(typed_json[1:]).read_bytes()
     except OSError as wrong:
-        raise CliError(f"`{given[1:]}` cannot be read: {wrong.strerror}.", code=2) from None
-    place = "stdin" if given == "-" else f"`{given[1:]}`"
+        raise CliError(f"`{typed_json[1:]}` cannot be read: {wrong.strerror}.", code=2) from None
+    place = "stdin" if typed_json == "-" else f"`{typed_json[1:]}`"
     try:
         return data.decode("utf-8-sig"), place
     except UnicodeDecodeError as wrong:

@@ -22,33 +22,33 @@ menugate check --json                      the mistakes, for a program; exits 1 
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("check", EXAMPLES, run)
-    add_place(one)
-    add_posture(one)
-    add_json(one)
+    command = commands.add("check", EXAMPLES, run)
+    add_place(command)
+    add_posture(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from mcp_server.config.load import Configuration
 
     settings = settings_from_arguments(arguments)
-    found = check_configuration(settings, arguments)
-    if not isinstance(found, Configuration):
+    configuration = check_configuration(settings, arguments)
+    if not isinstance(configuration, Configuration):
         if arguments.json:
-            print_json({"ok": False, "config": settings.config, "faults": [to_json(fault) for fault in found]})
+            print_json({"ok": False, "config": settings.config, "faults": [to_json(fault) for fault in configuration]})
         else:
-            say(format_faults(found, settings))
+            say(format_faults(configuration, settings))
         return 1
-    policy = found.policy
+    policy = configuration.policy
     counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}
-    aside = [] if found.trusted else [*found.own.widening_rules, *found.own.prompts]
+    not_trusted = [] if configuration.trusted else [*configuration.own.widening_rules, *configuration.own.prompts]
     if arguments.json:
-        print_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(aside)})
+        print_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(not_trusted)})
         return 0
     say_prose(f"All valid: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
-    if aside:
-        more = format_count(len(aside), "allow rule or prompt", "allow rules and prompts")
-        say_prose(f"{more} of this folder's own will not count until you trust it; see `menugate trust --show`.")
+    if not_trusted:
+        more = format_count(len(not_trusted), "allow rule or prompt", "allow rules and prompts")
+        say_prose(f"Not in force: {more} of this folder, until you trust it; see `menugate trust --show`.")
     return 0
 
 
@@ -60,15 +60,15 @@ def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> 
     from mcp_server.settings import BuildError
 
     try:
-        found = load_configuration(settings, arguments.packs)
+        configuration = load_configuration(settings, arguments.packs)
     except BuildError as wrong:
         return [ConfigFault("packs", 0, "", str(wrong))]
-    if isinstance(found, ConfigFaults):
-        return list(found)
-    return [*find_prompt_faults(found.words), *find_host_faults(found)] or found
+    if isinstance(configuration, ConfigFaults):
+        return list(configuration)
+    return [*find_prompt_faults(configuration.words), *find_host_faults(configuration)] or configuration
 
 
-def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
+def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
     """What a host would cut off or refuse, once menus and tools are put together."""
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
@@ -77,10 +77,10 @@ def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
     from mcp_server.wire.revisions import SHOWN
     from mcp_server.wire.translate import describe_tool, prepare_tool
 
-    menus = found.policy.menus
+    menus = configuration.policy.menus
     for pinned in (None, *(mode.name for mode in menus)):
         try:
-            text = format_endpoint_instructions(found, pinned)
+            text = format_endpoint_instructions(configuration, pinned)
         except PromptError:
             # Reported already, with the other prompts.
             return
@@ -91,7 +91,7 @@ def find_host_faults(found: "Configuration") -> Iterator["ConfigFault"]:
                 "shorten `title` and `when` of the modes"
             )
             yield ConfigFault("menus", 0, "", message)
-    for tool in found.policy.tools.values():
+    for tool in configuration.policy.tools.values():
         size = len(describe_tool(tool, menus).encode())
         if size > LONGEST_DESCRIPTION:
             message = (

@@ -50,9 +50,9 @@ complete -c menugate -f -a '(__menugate)'""",
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("completion", EXAMPLES, run)
-    one.add_argument("shell", nargs="?", metavar="SHELL", choices=tuple(SCRIPTS), help="your shell")
-    one.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    command = commands.add("completion", EXAMPLES, run)
+    command.add_argument("shell", nargs="?", metavar="SHELL", choices=tuple(SCRIPTS), help="your shell")
+    command.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,10 +78,10 @@ class TypedLine:
         if self.waiting is not None:
             self.waiting = None
         elif word.startswith("-") and word != "-":
-            flag = next((one for one in get_actions(self.command) if word in one.option_strings), None)
-            self.waiting = flag if flag is not None and flag.nargs != 0 else None
-        elif (below := get_subcommands(self.command)) and word in below:
-            self.command, self.taken = below[word], 0
+            option = next((action for action in get_actions(self.command) if word in action.option_strings), None)
+            self.waiting = option if option is not None and option.nargs != 0 else None
+        elif (subcommands := get_subcommands(self.command)) and word in subcommands:
+            self.command, self.taken = subcommands[word], 0
         else:
             self.taken += 1
 
@@ -89,23 +89,26 @@ class TypedLine:
         """What the next word would be: the option's value, or the command's next own word."""
         if self.waiting is not None:
             return self.waiting
-        own = [one for one in get_actions(self.command) if not one.option_strings]
-        return own[self.taken] if self.taken < len(own) else None
+        positionals = [action for action in get_actions(self.command) if not action.option_strings]
+        return positionals[self.taken] if self.taken < len(positionals) else None
 
 
 def find_completions(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     """What may complete the last word; nothing for a file, which the shell completes itself."""
-    typed = TypedLine(build_parser())
-    *before, current = words or [""]
-    for word in before:
-        typed.take(word)
-    if typed.waiting is None and current.startswith("-"):
-        found = [
-            name for one in get_actions(typed.command) if one.help != argparse.SUPPRESS for name in one.option_strings
+    line = TypedLine(build_parser())
+    *words_before, current = words or [""]
+    for word in words_before:
+        line.take(word)
+    if line.waiting is None and current.startswith("-"):
+        completions = [
+            name
+            for action in get_actions(line.command)
+            if action.help != argparse.SUPPRESS
+            for name in action.option_strings
         ]
     else:
-        found = list(find_values(typed.get_expected_action(), arguments))
-    return [word for word in found if word.startswith(current)]
+        completions = list(find_values(line.get_expected_action(), arguments))
+    return [word for word in completions if word.startswith(current)]
 
 
 def find_values(expected: argparse.Action | None, arguments: argparse.Namespace) -> Iterator[str]:
@@ -114,7 +117,7 @@ def find_values(expected: argparse.Action | None, arguments: argparse.Namespace)
     if expected.metavar == "COMMAND":
         yield from COMMANDS
     elif expected.choices is not None:
-        yield from (str(one) for one in expected.choices)
+        yield from (str(choice) for choice in expected.choices)
     elif expected.metavar == "TOPIC":
         yield from (*COMMANDS, *TOPICS)
     elif expected.metavar in ("TOOL", "MODE"):

@@ -22,10 +22,10 @@ COLOURS = {"good": "green", "fixed": "green", "note": "yellow", "fault": "red"}
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("doctor", EXAMPLES, run)
-    one.add_argument("action", nargs="?", metavar="fix", choices=("fix",), help="fix what can be fixed safely")
-    add_place(one)
-    add_json(one)
+    command = commands.add("doctor", EXAMPLES, run)
+    command.add_argument("action", nargs="?", metavar="fix", choices=("fix",), help="fix what can be fixed safely")
+    add_place(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,23 +42,23 @@ def run(arguments: argparse.Namespace) -> int:
         require_person(settings)
         fixed = mend(findings)
         findings = examine(settings, arguments.packs)
-    ill = list_faults(findings)
-    fixing = arguments.action == "fix"
-    followed = run_health_gate(arguments, settings, ill) if fixing and ill and may_open_state(findings) else ""
+    faults = list_faults(findings)
+    is_fixing = arguments.action == "fix"
+    response = run_health_gate(arguments, settings, faults) if is_fixing and faults and may_open_state(findings) else ""
     if arguments.json:
         print_json(
             {
-                "ok": not ill,
-                "findings": [to_json(one) for one in findings],
-                "mended": [to_json(one) for one in fixed],
-                "followed": followed or None,
+                "ok": not faults,
+                "findings": [to_json(finding) for finding in findings],
+                "mended": [to_json(finding) for finding in fixed],
+                "followed": response or None,
             }
         )
     else:
         show_findings(findings, fixed)
-        if followed:
-            note(followed)
-    return 1 if ill else 0
+        if response:
+            note(response)
+    return 1 if faults else 0
 
 
 def require_person(settings: "Settings") -> None:
@@ -71,13 +71,13 @@ def require_person(settings: "Settings") -> None:
         raise CliError(refused.problem.text) from None
 
 
-def to_json(one: "HealthFinding") -> dict[str, object]:
+def to_json(finding: "HealthFinding") -> dict[str, object]:
     return {
-        "what": one.what,
-        "grade": one.grade,
-        "says": one.says,
-        "mendable": one.mend is not None,
-        "commands": one.commands,
+        "what": finding.what,
+        "grade": finding.grade,
+        "says": finding.says,
+        "mendable": finding.mend is not None,
+        "commands": finding.commands,
     }
 
 
@@ -86,19 +86,22 @@ def show_findings(findings: "Sequence[HealthFinding]", fixed: "Sequence[HealthFi
 
     if fixed:
         print_table(
-            [("fixed" if one.grade is Grade.GOOD else "fault", one.what, one.says) for one in fixed], paint=COLOURS
+            [("fixed" if finding.grade is Grade.GOOD else "fault", finding.what, finding.says) for finding in fixed],
+            paint=COLOURS,
         )
         say()
-    print_table([(str(one.grade), one.what, one.says) for one in findings], paint=COLOURS)
-    ill, fixable = len(list_faults(findings)), sum(one.mend is not None for one in findings)
+    print_table([(str(finding.grade), finding.what, finding.says) for finding in findings], paint=COLOURS)
+    fault_count, fixable = len(list_faults(findings)), sum(finding.mend is not None for finding in findings)
     say()
-    narrow = any(one.commands for one in findings)
-    say_prose((format_verdict(findings), "red" if ill else "yellow" if narrow else "green"))
+    is_narrowed = any(finding.commands for finding in findings)
+    say_prose((format_verdict(findings), "red" if fault_count else "yellow" if is_narrowed else "green"))
     if fixable:
-        say_prose(f"`menugate doctor fix` can fix {fixable} of these." if ill else "`menugate doctor fix` cleans up.")
+        say_prose(
+            f"`menugate doctor fix` can fix {fixable} of these." if fault_count else "`menugate doctor fix` cleans up."
+        )
 
 
-def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "Sequence[HealthFinding]") -> str:
+def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults: "Sequence[HealthFinding]") -> str:
     """Do what the operator wants done about faults. If nothing can be read or written, the findings say so already."""
     import asyncio
 
@@ -109,17 +112,17 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", ill: "S
     from mcp_server.settings import BuildError
 
     try:
-        found = load_configuration(settings, arguments.packs)
+        configuration = load_configuration(settings, arguments.packs)
     except BuildError:
         return ""
-    if not isinstance(found, Configuration) or not settings.database.exists():
+    if not isinstance(configuration, Configuration) or not settings.database.exists():
         return ""
 
     async def respond() -> str:
         async with open_store_for_person(settings) as store:
-            changes = build_posture_changes(found, settings, store)
-            return await build_health_response(found, settings, changes).respond_to_faults(
-                [f"{one.what}: {one.says}" for one in ill]
+            changes = build_posture_changes(configuration, settings, store)
+            return await build_health_response(configuration, settings, changes).respond_to_faults(
+                [f"{finding.what}: {finding.says}" for finding in faults]
             )
 
     try:

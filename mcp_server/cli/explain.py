@@ -29,37 +29,41 @@ menugate explain Edit - --stage warmup --mode swe < c.json  would it in this sta
 menugate explain Write @call.json --quiet                   print nothing; exit 0 if allowed, 1 if not
 """
 AXES = {"work_mode": WorkMode, "run_control": RunControl, "ai_mode": AiMode}
-Given: TypeAlias = Mapping[str, Any] | None
+CallArguments: TypeAlias = Mapping[str, Any] | None
 COLOUR = {"allow": "green", "ask": "yellow", "deny": "red"}
 ROOT = "ROOT"
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("explain", EXAMPLES, run)
-    add_call(one)
-    one.add_argument("--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: one that has the tool)")
-    one.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="the stage of the run")
+    command = commands.add("explain", EXAMPLES, run)
+    add_call(command)
+    command.add_argument(
+        "--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: one that has the tool)"
+    )
+    command.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="the stage of the run")
     for axis, values in AXES.items():
-        one.add_argument(f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="what if you had chosen")
-    add_place(one)
-    add_server(one)
-    add_posture(one)
-    one.add_argument("--quiet", action="store_true", help="print nothing; exit 1 if the call is not allowed")
-    add_json(one)
+        command.add_argument(
+            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="as if you had chosen this"
+        )
+    add_place(command)
+    add_server(command)
+    add_posture(command)
+    command.add_argument("--quiet", action="store_true", help="print nothing; exit 1 if the call is not allowed")
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    given = parse_call_arguments(arguments.arguments)
-    judged = load_judgement(arguments, strict=True)
-    found = judged.law
-    answer = explain_call(found, arguments, given, judged.settings)
+    call_arguments = parse_call_arguments(arguments.arguments)
+    judgement = load_judgement(arguments, strict=True)
+    configuration = judgement.configuration
+    explanation = explain_call(configuration, arguments, call_arguments, judgement.settings)
     if arguments.quiet:
-        return 0 if answer.decision.is_allowed else 1
+        return 0 if explanation.decision.is_allowed else 1
     if arguments.json:
-        print_json(to_json(answer) | {"server": judged.server.pid if judged.server else None})
+        print_json(to_json(explanation) | {"server": judgement.server.pid if judgement.server else None})
     else:
-        show_explanation(answer, found)
-        note_servers(judged)
+        show_explanation(explanation, configuration)
+        note_servers(judgement)
     return 0
 
 
@@ -67,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 class Explanation:
     tool: str
     carrier: str | None
-    given: bool
+    is_about_call: bool
     """Whether the question is about one call, and not about the tool being listed."""
     session: "Session"
     posture: "Posture"
@@ -91,7 +95,7 @@ class Explanation:
 
 
 def explain_call(
-    found: "Configuration", arguments: argparse.Namespace, given: Given, settings: "Settings"
+    configuration: "Configuration", arguments: argparse.Namespace, call_arguments: CallArguments, settings: "Settings"
 ) -> Explanation:
     """Decided as the call would be: a carrier is decided first, then the call inside it."""
     from mcp_server.calls.carriers import normalise_carrier_arguments
@@ -103,78 +107,95 @@ def explain_call(
     from mcp_server.model.sessions import Session
     from mcp_server.policy.decision import decide
 
-    policy, name, root = found.policy, str(arguments.tool), str(settings.workspace)
-    tool, wish = policy.tools.get(name), arguments.mode
-    posture, held = load_posture_and_hold(arguments, found, settings)
+    policy, name, root = configuration.policy, str(arguments.tool), str(settings.workspace)
+    tool, mode = policy.tools.get(name), arguments.mode
+    posture, hold = load_posture_and_hold(arguments, configuration, settings)
     jail = Jail(settings.workspace, private=settings.protected_inside_workspace)
 
     def answer(decision: "Decision | None" = None, carrier: str | None = None) -> Explanation:
-        session = Session("", settings.person, find_call_mode(tool, wish, found), Stage(arguments.stage), held=held)
-        meant = resolve_links(tool, given, policy, jail.resolve_links, root) if tool and given else None
-        call = Call(name, given, led=meant, beneath=find_paths_beneath(tool, (given, meant), policy, jail))
-        made = decision or decide(tool, call, session, posture, policy)
+        session = Session(
+            "", settings.person, find_call_mode(tool, mode, configuration), Stage(arguments.stage), held=hold
+        )
+        resolved_arguments = (
+            resolve_links(tool, call_arguments, policy, jail.resolve_links, root) if tool and call_arguments else None
+        )
+        call = Call(
+            name,
+            call_arguments,
+            led=resolved_arguments,
+            beneath=find_paths_beneath(tool, (call_arguments, resolved_arguments), policy, jail),
+        )
+        final_decision = decision or decide(tool, call, session, posture, policy)
         return Explanation(
-            name, carrier, given is not None, session, posture, made, find_deciding_rule(made, name, found)
+            name,
+            carrier,
+            call_arguments is not None,
+            session,
+            posture,
+            final_decision,
+            find_deciding_rule(final_decision, name, configuration),
         )
 
-    if tool is None or given is None:
+    if tool is None or call_arguments is None:
         return answer()
-    given = policy.meant(name, given)
+    call_arguments = policy.meant(name, call_arguments)
     if name not in CARRIERS:
-        given = tool.make_paths_relative(given, root)
+        call_arguments = tool.make_paths_relative(call_arguments, root)
         return answer()
-    given = normalise_carrier_arguments(given, policy)
-    opened, first = unpack_carried_call(tool, given, policy, root), answer()
-    if isinstance(opened, Problem):
-        carried = str(given.get("tool", name))
+    call_arguments = normalise_carrier_arguments(call_arguments, policy)
+    carried_call, carrier_answer = unpack_carried_call(tool, call_arguments, policy, root), answer()
+    if isinstance(carried_call, Problem):
+        carried = str(call_arguments.get("tool", name))
         carrier, name, tool = (name if carried != name else None), carried, policy.tools.get(carried)
-        return answer(build_unfound_decision(opened), carrier)
-    if first.decision.verdict is Verdict.DENY:
-        return first
-    carrier, wish, (tool, given) = name, given.get("mode", wish), opened
+        return answer(build_unfound_decision(carried_call), carrier)
+    if carrier_answer.decision.verdict is Verdict.DENY:
+        return carrier_answer
+    carrier, mode, (tool, call_arguments) = name, call_arguments.get("mode", mode), carried_call
     name = tool.name
     return answer(carrier=carrier)
 
 
 def find_paths_beneath(
-    tool: "Tool | None", readings: tuple[Given, ...], policy: "Policy", jail: "Jail"
+    tool: "Tool | None", readings: tuple[CallArguments, ...], policy: "Policy", jail: "Jail"
 ) -> tuple["PathsBeneath", ...]:
     """What rules say about the files below a folder that the call takes as a whole."""
     from mcp_server.policy.rule_trees import find_paths_beneath
 
     return (
-        find_paths_beneath(tool, [one for one in readings if one is not None], policy, jail.list_beneath)
+        find_paths_beneath(
+            tool, [arguments for arguments in readings if arguments is not None], policy, jail.list_beneath
+        )
         if tool
         else ()
     )
 
 
-def find_call_mode(tool: "Tool | None", wish: str | None, found: "Configuration") -> str | None:
-    from mcp_server.cli.menus import find_mode_by_wish
+def find_call_mode(tool: "Tool | None", mode: str | None, configuration: "Configuration") -> str | None:
+    from mcp_server.cli.menus import find_mode_by_words
 
-    if wish == ROOT:
+    if mode == ROOT:
         return None
-    if wish is not None:
-        return find_mode_by_wish(wish, found.policy.menus).name
-    holding = found.policy.menus.find_modes_with(tool.name) if tool else ()
-    return holding[0].name if holding else None
+    if mode is not None:
+        return find_mode_by_words(mode, configuration.policy.menus).name
+    modes = configuration.policy.menus.find_modes_with(tool.name) if tool else ()
+    return modes[0].name if modes else None
 
 
 def load_posture_and_hold(
-    arguments: argparse.Namespace, found: "Configuration", settings: "Settings"
+    arguments: argparse.Namespace, configuration: "Configuration", settings: "Settings"
 ) -> tuple["Posture", "Hold | None"]:
     """The person's posture with the options typed here put in, and what pauses all of their runs."""
     from mcp_server.config.load import get_limits
     from mcp_server.views.posture import build_posture_view, open_state_reader
 
     with open_state_reader(settings) as state:
-        usual = build_posture_view(settings, get_limits(found, settings), state, by_flag=True).posture
-        held = state.load_holds().get((settings.person, "")) if state else None
+        posture = build_posture_view(settings, get_limits(configuration, settings), state, by_flag=True).posture
+        hold = state.load_holds().get((settings.person, "")) if state else None
     axes = AXES | {"profile": Profile}
-    wished: dict[str, Any] = {
-        axis: values(wish) for axis, values in axes.items() if (wish := getattr(arguments, axis)) is not None
+    overrides: dict[str, Any] = {
+        axis: values(word) for axis, values in axes.items() if (word := getattr(arguments, axis)) is not None
     }
-    return replace(usual, **wished).cap_profile(found.policy.ceiling), held
+    return replace(posture, **overrides).cap_profile(configuration.policy.ceiling), hold
 
 
 def build_unfound_decision(problem: "Problem") -> "Decision":
@@ -183,7 +204,7 @@ def build_unfound_decision(problem: "Problem") -> "Decision":
     return Decision(Verdict.DENY, Layer.FIND, problem.code, problem.message, problem.way_out)
 
 
-def find_deciding_rule(decision: "Decision", tool: str, found: "Configuration") -> "Rule | None":
+def find_deciding_rule(decision: "Decision", tool: str, configuration: "Configuration") -> "Rule | None":
     """The rule that decided, with its place; if the call is allowed, the rule that spared a question."""
     from mcp_server.model.policy import Layer, RuleKind
 
@@ -196,49 +217,56 @@ def find_deciding_rule(decision: "Decision", tool: str, found: "Configuration") 
     kind = kinds.get(decision.layer)
     if decision.rule is None or kind is None:
         return None
-    rules = found.policy.rules
+    rules = configuration.policy.rules
     # A rule about another tool may cover files that this one takes along.
-    could = (*rules.find_for_tool(tool, kind), *(rule for rule in rules.every if rule.kind is kind and rule.reaches))
-    return next((rule for rule in could if rule.text == decision.rule), None)
+    candidates = (
+        *rules.find_for_tool(tool, kind),
+        *(rule for rule in rules.every if rule.kind is kind and rule.reaches),
+    )
+    return next((rule for rule in candidates if rule.text == decision.rule), None)
 
 
-def show_explanation(answer: Explanation, found: "Configuration") -> None:
-    decision = answer.decision
-    say_prose((str(decision.verdict), COLOUR[decision.verdict]), f"  {format_headline(answer)}")
+def show_explanation(explanation: Explanation, configuration: "Configuration") -> None:
+    decision = explanation.decision
+    say_prose((str(decision.verdict), COLOUR[decision.verdict]), f"  {format_headline(explanation)}")
     for text in filter(None, (decision.reason, decision.way_out)):
         say_prose(text, indent="  ")
     say()
-    standing = answer.session.mode or ROOT
-    posture = answer.posture
+    mode = explanation.session.mode or ROOT
+    posture = explanation.posture
     rows = [
         ("layer", f"{decision.layer} ({decision.code})") if decision.layer else ("layer", "no layer objects"),
-        *([("rule", f"{answer.rule.kind}: {answer.rule.text}  ({answer.rule.source})")] if answer.rule else []),
-        ("called in", f"mode {standing}, stage {answer.session.stage}"),
+        *(
+            [("rule", f"{explanation.rule.kind}: {explanation.rule.text}  ({explanation.rule.source})")]
+            if explanation.rule
+            else []
+        ),
+        ("called in", f"mode {mode}, stage {explanation.session.stage}"),
         ("posture", f"{posture.work_mode} | {posture.run_control} | {posture.profile} | {posture.ai_mode}"),
     ]
     if decision.demand:
         rows.append(("would do", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
     print_table(rows)
     say()
-    for number, (layer, word) in enumerate(answer.layers, 1):
+    for number, (layer, word) in enumerate(explanation.layers, 1):
         say(f"  {number}. {layer:<13}", (word, COLOUR.get(word, "dim")))
 
 
-def format_headline(answer: Explanation) -> str:
-    name = f"`{answer.tool}`" + (f", carried by `{answer.carrier}`," if answer.carrier else "")
-    verdict = str(answer.decision.verdict)
-    if not answer.given:
+def format_headline(explanation: Explanation) -> str:
+    name = f"`{explanation.tool}`" + (f", carried by `{explanation.carrier}`," if explanation.carrier else "")
+    verdict = str(explanation.decision.verdict)
+    if not explanation.is_about_call:
         words = {"allow": "is on the list; add arguments to ask about one call"}
         return f"{name} {words.get(verdict, 'is hidden')}"
     words = {"allow": "may run with these arguments", "ask": "needs your approval", "deny": "may not run"}
     return f"{name} {words[verdict]}"
 
 
-def to_json(answer: Explanation) -> dict[str, Any]:
-    decision, rule, posture = answer.decision, answer.rule, answer.posture
+def to_json(explanation: Explanation) -> dict[str, Any]:
+    decision, rule, posture = explanation.decision, explanation.rule, explanation.posture
     return {
-        "tool": answer.tool,
-        "carrier": answer.carrier,
+        "tool": explanation.tool,
+        "carrier": explanation.carrier,
         "verdict": decision.verdict,
         "layer": decision.layer,
         "code": decision.code,
@@ -247,13 +275,13 @@ def to_json(answer: Explanation) -> dict[str, Any]:
         "rule": {"kind": rule.kind, "text": rule.text, "source": rule.source} if rule else None,
         "effect": decision.demand.effect if decision.demand else None,
         "needs_profile": decision.demand.profile if decision.demand else None,
-        "mode": answer.session.mode,
-        "stage": answer.session.stage,
+        "mode": explanation.session.mode,
+        "stage": explanation.session.stage,
         "posture": {
             "work_mode": posture.work_mode,
             "run_control": posture.run_control,
             "profile": posture.profile,
             "ai_mode": posture.ai_mode,
         },
-        "layers": [{"layer": layer, "answer": word} for layer, word in answer.layers],
+        "layers": [{"layer": layer, "answer": word} for layer, word in explanation.layers],
     }

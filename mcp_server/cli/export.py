@@ -99,10 +99,10 @@ def _build_call_event(row: "Row", other: "Row | None") -> dict[str, Any]:
     tool = str(call.get("tool") or "unknown")
     server, colon, operation = tool.rpartition(":")
     activity = ACTIVITY.get(call.get("effect", ""), OTHER)
-    made = _build_base_event(row, 6003, activity, LOW if denied else INFORMATIONAL)
-    made["metadata"] |= {"profiles": ["security_control"], "correlation_uid": str(call.get("run") or "")}
+    event = _build_base_event(row, 6003, activity, LOW if denied else INFORMATIONAL)
+    event["metadata"] |= {"profiles": ["security_control"], "correlation_uid": str(call.get("run") or "")}
     status = _get_status(row)
-    return made | {
+    return event | {
         "status_id": status,
         "status": STATUS[status],
         **({"status_code": row.fields["code"]} if row.fields.get("code") else {}),
@@ -138,8 +138,8 @@ def _build_actor(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build_unmapped_fields(row: "Row", more: Mapping[str, Any]) -> dict[str, Any]:
-    left = {key: value for key, value in {**more, **row.fields}.items() if key not in MAPPED}
-    return {"menugate": {"kind": row.kind, "seq": row.seq, "hash": row.hash, **left}}
+    unmapped = {key: value for key, value in {**more, **row.fields}.items() if key not in MAPPED}
+    return {"menugate": {"kind": row.kind, "seq": row.seq, "hash": row.hash, **unmapped}}
 
 
 def _build_lifecycle_event(row: "Row") -> dict[str, Any]:
@@ -198,15 +198,15 @@ def write_rows(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> 
 
 def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
     """One event per call, when it ends; calls whose end is not among the rows come last, in order."""
-    begun: dict[int, Row] = {}
+    open_calls: dict[int, Row] = {}
     for row in rows:
         if row.kind == "intent":
-            begun[row.seq] = row
+            open_calls[row.seq] = row
             continue
         number = row.fields.get("intent")
-        call = begun.pop(number, None) or state.find_row(number) if isinstance(number, int) else None
+        call = open_calls.pop(number, None) or state.find_row(number) if isinstance(number, int) else None
         yield json.dumps(build_event(row, call), separators=(",", ":"))
-    for row in begun.values():
+    for row in open_calls.values():
         yield json.dumps(build_event(row), separators=(",", ":"))
 
 

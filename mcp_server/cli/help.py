@@ -18,8 +18,8 @@ menugate help audit export     one of its actions
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("help", EXAMPLES, run)
-    one.add_argument("words", nargs="*", metavar="TOPIC", help=f"a command, or {join_names(TOPICS)}")
+    command = commands.add("help", EXAMPLES, run)
+    command.add_argument("words", nargs="*", metavar="TOPIC", help=f"a command, or {join_names(TOPICS)}")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,10 +51,10 @@ def find_command(words: Sequence[str]) -> argparse.ArgumentParser:
         raise CliError(describe_unknown(words[0], "is neither a command nor a topic", [*COMMANDS, *TOPICS]), 2)
     command = get_subcommands(build_parser(words))[words[0]]
     for word in words[1:]:
-        below = get_subcommands(command)
-        if word not in below:
-            raise CliError(describe_unknown(word, f"is not an action of `{command.prog}`", below), 2)
-        command = below[word]
+        subcommands = get_subcommands(command)
+        if word not in subcommands:
+            raise CliError(describe_unknown(word, f"is not an action of `{command.prog}`", subcommands), 2)
+        command = subcommands[word]
     return command
 
 

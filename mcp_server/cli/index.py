@@ -38,16 +38,16 @@ SLICE = 0.2
 
 def add(commands: CommandGroup) -> None:
     actions = add_actions(commands.add("index", EXAMPLES, None))
-    build = actions.add("build", BUILD, run_build, "bring the index up to date")
-    build.add_argument("--anew", action="store_true", help="delete the index first and read everything")
-    find = actions.add("find", FIND, run_find, "find lines by their words")
-    symbols = actions.add("symbols", SYMBOLS, run_symbols, "find definitions by name")
-    for action in (find, symbols):
+    build_action = actions.add("build", BUILD, run_build, "bring the index up to date")
+    build_action.add_argument("--anew", action="store_true", help="delete the index first and read everything")
+    find_action = actions.add("find", FIND, run_find, "find lines by their words")
+    symbols_action = actions.add("symbols", SYMBOLS, run_symbols, "find definitions by name")
+    for action in (find_action, symbols_action):
         action.add_argument("query", metavar="QUERY", help="what to look for")
         action.add_argument(
             "--limit", type=parse_whole_number, default=20, metavar="N", help="how many to show at most (default: 20)"
         )
-    for action in (build, find, symbols):
+    for action in (build_action, find_action, symbols_action):
         add_place(action)
         add_json(action)
 
@@ -67,9 +67,9 @@ def refresh_index(index: "WorkspaceIndex") -> "Freshness":
     """Read everything that changed, however long it takes; Ctrl-C keeps what was read by then."""
     mark = index.get_refresh_mark()
     with show_progress("files checked") as print_progress:
-        while not (now := index.refresh(mark, SLICE)).complete:
-            print_progress(now.looked)
-    return now
+        while not (freshness := index.refresh(mark, SLICE)).complete:
+            print_progress(freshness.looked)
+    return freshness
 
 
 def run_build(arguments: argparse.Namespace) -> int:
@@ -77,13 +77,18 @@ def run_build(arguments: argparse.Namespace) -> int:
     index = open_index(settings)
     if arguments.anew:
         index.discard()
-    now = refresh_index(index)
+    freshness = refresh_index(index)
     size = settings.index.stat().st_size
     if arguments.json:
-        print_json({"files": now.files, "read": now.read, "left_out": dict(now.left_out), "bytes": size})
+        print_json(
+            {"files": freshness.files, "read": freshness.read, "left_out": dict(freshness.left_out), "bytes": size}
+        )
         return 0
-    rows = [("files", f"{now.files:,} in the index, {now.read:,} read now"), ("size", f"{size / 1e6:,.1f} MB")]
-    print_table([*rows, *(("left out", f"{count:,} {why}") for why, count in sorted(now.left_out.items()))])
+    rows = [
+        ("files", f"{freshness.files:,} in the index, {freshness.read:,} read now"),
+        ("size", f"{size / 1e6:,.1f} MB"),
+    ]
+    print_table([*rows, *(("left out", f"{count:,} {why}") for why, count in sorted(freshness.left_out.items()))])
     return 0
 
 
@@ -91,17 +96,17 @@ def run_find(arguments: argparse.Namespace) -> int:
     from mcp_server.model.index import IndexRequest
 
     index = open_index(settings_from_arguments(arguments))
-    found = ask_index(
+    hits = ask_index(
         lambda: (refresh_index(index), index.search(IndexRequest(arguments.query, limit=arguments.limit)))[1]
     )
     if arguments.json:
-        rows = [{"path": hit.path, "line": hit.line, "text": hit.text, "score": hit.score} for hit in found.shown]
-        print_json({"total": found.total, "files": found.files, "complete": found.complete, "lines": rows})
+        rows = [{"path": hit.path, "line": hit.line, "text": hit.text, "score": hit.score} for hit in hits.shown]
+        print_json({"total": hits.total, "files": hits.files, "complete": hits.complete, "lines": rows})
         return 0
-    for hit in found.shown:
+    for hit in hits.shown:
         say((f"{hit.path}:{hit.line}", "cyan"), f": {hit.text}")
-    say((f"{format_count(found.total, 'line')} in {format_count(found.files, 'file')}.", "dim"))
-    return 0 if found.total else 1
+    say((f"{format_count(hits.total, 'line')} in {format_count(hits.files, 'file')}.", "dim"))
+    return 0 if hits.total else 1
 
 
 def run_symbols(arguments: argparse.Namespace) -> int:
@@ -110,16 +115,22 @@ def run_symbols(arguments: argparse.Namespace) -> int:
     from mcp_server.model.index import IndexRequest
 
     index = open_index(settings_from_arguments(arguments))
-    found = ask_index(
+    symbols = ask_index(
         lambda: (refresh_index(index), index.find_symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1]
     )
     if arguments.json:
-        print_json({"total": found.total, "complete": found.complete, "symbols": [asdict(one) for one in found.shown]})
+        print_json(
+            {
+                "total": symbols.total,
+                "complete": symbols.complete,
+                "symbols": [asdict(symbol) for symbol in symbols.shown],
+            }
+        )
         return 0
-    for one in found.shown:
-        say((f"{one.path}:{one.line}", "cyan"), f": {one.kind} {one.full_name}")
-    say((f"{format_count(found.total, 'definition')}.", "dim"))
-    return 0 if found.total else 1
+    for symbol in symbols.shown:
+        say((f"{symbol.path}:{symbol.line}", "cyan"), f": {symbol.kind} {symbol.full_name}")
+    say((f"{format_count(symbols.total, 'definition')}.", "dim"))
+    return 0 if symbols.total else 1
 
 
 def ask_index(question: Any) -> Any:

@@ -29,7 +29,7 @@ WORDS = {
     "tool": ("TOOL", "only calls of this tool"),
     "mode": ("MODE", "only calls in this mode"),
     "code": ("CODE", "only calls that ended with this code, such as WRONG_MODE"),
-    "rule": ("RULE", "only calls that this rule decided, as it is written"),
+    "rule": ("RULE", "only calls that this rule decided; write it as in the file"),
     "principal": ("WHO", "only calls of this principal"),
     "session": ("ID", "only this session"),
     "run": ("ID", "only this run"),
@@ -42,15 +42,17 @@ CHOICES = {
 WHEN = "10m, 2h, 3d, or 2026-11-18 12:00"
 
 
-def add_filters(one: argparse.ArgumentParser) -> None:
+def add_filters(command: argparse.ArgumentParser) -> None:
     """A row must pass every filter given; the outcome of a call is found by the fields of the call."""
     for name, (metavar, purpose) in WORDS.items():
-        one.add_argument(f"--{name}", dest=f"of_{name}", metavar=metavar, help=purpose)
+        command.add_argument(f"--{name}", dest=f"of_{name}", metavar=metavar, help=purpose)
     for name, (choices, purpose) in CHOICES.items():
-        one.add_argument(f"--{name}", dest=f"of_{name}", choices=choices, help=purpose)
-    one.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since then: {WHEN}")
-    one.add_argument("--until", type=parse_moment, metavar="WHEN", help="only rows before then, written the same way")
-    one.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be repeated")
+        command.add_argument(f"--{name}", dest=f"of_{name}", choices=choices, help=purpose)
+    command.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since then: {WHEN}")
+    command.add_argument(
+        "--until", type=parse_moment, metavar="WHEN", help="only rows before then, written the same way"
+    )
+    command.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be repeated")
 
 
 def parse_whole_number(text: str) -> int:
@@ -72,9 +74,9 @@ def parse_moment(text: str) -> int:
 def build_ledger_filter(arguments: argparse.Namespace, tail: int | None = None) -> "LedgerFilter":
     from mcp_server.state.engine.rows import LedgerFilter
 
-    given = {name: getattr(arguments, f"of_{name}") for name in (*WORDS, *CHOICES)}
+    fields = {name: getattr(arguments, f"of_{name}") for name in (*WORDS, *CHOICES)}
     return LedgerFilter(
-        **given,
+        **fields,
         since_ns=arguments.since,
         until_ns=arguments.until,
         kinds=tuple(arguments.kind or ()),
@@ -141,7 +143,7 @@ def find_partner_row(state: "Reader", row: "Row") -> "Row | None":
     if row.kind != "intent":
         return None
     outcomes = state.read_rows(LedgerFilter(session=row.fields.get("session"), kinds=("outcome",)), after=row.seq)
-    return next((one for one in outcomes if one.fields.get("intent") == row.seq), None)
+    return next((outcome for outcome in outcomes if outcome.fields.get("intent") == row.seq), None)
 
 
 def show_row(row: "Row") -> None:

@@ -45,20 +45,20 @@ TIERS = tuple(map(str, Tier))
 
 def add(commands: CommandGroup) -> None:
     actions = add_actions(commands.add("memory", EXAMPLES, None))
-    shown = actions.add("list", LIST, run_list, "list what is remembered")
-    shown.add_argument("--tier", choices=TIERS, help="only entries of this kind")
-    show = actions.add("show", SHOW, run_show, "show one entry in full")
-    show.add_argument("id", metavar="ID", help="the id of the entry")
-    new = actions.add("add", ADD, run_add, "add an entry of your own")
-    new.add_argument("text", metavar="TEXT", help=f"what to remember, up to {LONGEST:,} characters")
-    new.add_argument("--tier", choices=("fact", "decision"), default="fact", help="what it is (default: fact)")
-    gone = actions.add("forget", FORGET, run_forget, "delete entries for good")
-    gone.add_argument("ids", metavar="ID", nargs="*", help="the ids of the entries")
-    gone.add_argument("--all", action="store_true", help="everything remembered here")
-    for action in (shown, show, new, gone):
+    list_action = actions.add("list", LIST, run_list, "list what is remembered")
+    list_action.add_argument("--tier", choices=TIERS, help="only entries of this kind")
+    show_action = actions.add("show", SHOW, run_show, "show one entry in full")
+    show_action.add_argument("id", metavar="ID", help="the id of the entry")
+    add_action = actions.add("add", ADD, run_add, "add an entry of your own")
+    add_action.add_argument("text", metavar="TEXT", help=f"what to remember, up to {LONGEST:,} characters")
+    add_action.add_argument("--tier", choices=("fact", "decision"), default="fact", help="what it is (default: fact)")
+    forget_action = actions.add("forget", FORGET, run_forget, "delete entries for good")
+    forget_action.add_argument("ids", metavar="ID", nargs="*", help="the ids of the entries")
+    forget_action.add_argument("--all", action="store_true", help="everything remembered here")
+    for action in (list_action, show_action, add_action, forget_action):
         add_place(action)
-    add_json(shown)
-    add_json(show)
+    add_json(list_action)
+    add_json(show_action)
 
 
 def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
@@ -69,52 +69,54 @@ def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
 
 def run_list(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
-    found = [one for one in load_entries(settings) if arguments.tier in (None, str(one.tier))]
+    entries = [entry for entry in load_entries(settings) if arguments.tier in (None, str(entry.tier))]
     if arguments.json:
-        print_json([to_json(one) for one in found])
-    elif not found:
+        print_json([to_json(entry) for entry in entries])
+    elif not entries:
         say_prose("Nothing is remembered yet. A successful run adds entries, and so does `menugate memory add`.")
     else:
-        print_table([format_table_row(one, settings.person) for one in found], head=("id", "tier", "when", "what"))
+        print_table(
+            [format_table_row(entry, settings.person) for entry in entries], head=("id", "tier", "when", "what")
+        )
     return 0
 
 
-def format_table_row(one: MemoryEntry, reader: str) -> tuple[str, str, str, str]:
-    whose = f"[{one.principal}] " if one.principal != reader else ""
-    text = one.text if len(one.text) <= 100 else f"{one.text[:99]}…"
-    return one.id, str(one.tier), format_time(one.at), f"{whose}{text}"
+def format_table_row(entry: MemoryEntry, reader: str) -> tuple[str, str, str, str]:
+    owner = f"[{entry.principal}] " if entry.principal != reader else ""
+    text = entry.text if len(entry.text) <= 100 else f"{entry.text[:99]}…"
+    return entry.id, str(entry.tier), format_time(entry.at), f"{owner}{text}"
 
 
-def to_json(one: MemoryEntry) -> dict[str, Any]:
+def to_json(entry: MemoryEntry) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "tier": one.tier,
-        "at": format_time(one.at),
-        "text": one.text,
-        "by": one.by,
-        "principal": one.principal,
-        "session": one.session or None,
-        "run": one.run or None,
+        "id": entry.id,
+        "tier": entry.tier,
+        "at": format_time(entry.at),
+        "text": entry.text,
+        "by": entry.by,
+        "principal": entry.principal,
+        "session": entry.session or None,
+        "run": entry.run or None,
     }
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    one = find_entry(load_entries(settings_from_arguments(arguments)), arguments.id)
+    entry = find_entry(load_entries(settings_from_arguments(arguments)), arguments.id)
     if arguments.json:
-        print_json(to_json(one))
+        print_json(to_json(entry))
         return 0
-    say((f"{one.tier} {one.id}", "bold"), f"  {format_time(one.at)}")
-    source = "you" if one.by == "person" else f"run {one.run} of session {one.session}"
-    print_table([("  from", source), ("  principal", one.principal)])
-    say(f"\n{one.text}")
+    say((f"{entry.tier} {entry.id}", "bold"), f"  {format_time(entry.at)}")
+    source = "you" if entry.by == "person" else f"run {entry.run} of session {entry.session}"
+    print_table([("  from", source), ("  principal", entry.principal)])
+    say(f"\n{entry.text}")
     return 0
 
 
-def find_entry(every: Sequence[MemoryEntry], id: str) -> MemoryEntry:
-    found = next((one for one in every if one.id == id), None)
-    if found is None:
+def find_entry(entries: Sequence[MemoryEntry], id: str) -> MemoryEntry:
+    match = next((entry for entry in entries if entry.id == id), None)
+    if match is None:
         raise CliError(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
-    return found
+    return match
 
 
 def run_add(arguments: argparse.Namespace) -> int:
@@ -133,9 +135,9 @@ def run_add(arguments: argparse.Namespace) -> int:
     if text != shorten_to_line(text, LONGEST):
         raise CliError(f"an entry may have {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2)
     prepare_folders(settings)
-    learned = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
-    (one,) = change_memory(settings, partial(remember_entries, memory=learned, new_id=new_id))
-    say(f"Remembered as {one.tier} {one.id}.")
+    new_memory = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
+    (entry,) = change_memory(settings, partial(remember_entries, memory=new_memory, new_id=new_id))
+    say(f"Remembered as {entry.tier} {entry.id}.")
     return 0
 
 
@@ -145,16 +147,18 @@ def run_forget(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     if bool(arguments.ids) == arguments.all:
         raise CliError("name the entries to forget, or add --all.", code=2)
-    every = load_entries(settings)
-    wanted = list(every) if arguments.all else [find_entry(every, id) for id in dict.fromkeys(arguments.ids)]
+    entries = load_entries(settings)
+    chosen_entries = (
+        list(entries) if arguments.all else [find_entry(entries, id) for id in dict.fromkeys(arguments.ids)]
+    )
 
     def forget(tx: "Transaction") -> None:
-        for one in wanted:
-            forget_entry(tx, one)
+        for entry in chosen_entries:
+            forget_entry(tx, entry)
 
-    if wanted:
+    if chosen_entries:
         change_memory(settings, forget)
-    say(f"Forgot {format_count(len(wanted), 'entry', 'entries')}.")
+    say(f"Forgot {format_count(len(chosen_entries), 'entry', 'entries')}.")
     return 0
 
 

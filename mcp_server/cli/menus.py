@@ -43,56 +43,56 @@ menugate menus data --json     for a program
 """
 ESTIMATE = "The token counts are estimates; for exact ones, `pip install 'menugate[tokens]'`."
 NUMBERS = ("number", "tools", "tokens")
-FACES = {
+LISTINGS = {
     "masked": "the six meta-tools",
-    "carried": "these and the two carriers",
+    "carried": "the meta-tools and the two carriers",
     "stable": "the same eight in every mode",
     "flat": "every tool at once",
 }
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("menus", EXAMPLES, run)
-    one.add_argument("mode", nargs="?", metavar="MODE", help="show the tools of this mode only")
-    one.add_argument("--tokens", action="store_true", help="count the tokens a model has to read (o200k)")
-    add_place(one)
-    add_posture(one)
-    add_json(one)
+    command = commands.add("menus", EXAMPLES, run)
+    command.add_argument("mode", nargs="?", metavar="MODE", help="show the tools of this mode only")
+    command.add_argument("--tokens", action="store_true", help="count the tokens a model has to read (o200k)")
+    add_place(command)
+    add_posture(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    found = load_valid_configuration(arguments, settings_from_arguments(arguments))
-    spent: MenuCosts | None = None
+    configuration = load_valid_configuration(arguments, settings_from_arguments(arguments))
+    costs: MenuCosts | None = None
     if arguments.tokens:
-        spent = measure_costs(found)
-        if not spent.exact and not arguments.json:
+        costs = measure_costs(configuration)
+        if not costs.exact and not arguments.json:
             note(ESTIMATE)
     if arguments.mode is not None:
-        show_mode(found, find_mode_by_wish(arguments.mode, found.policy.menus), spent, arguments.json)
+        show_mode(configuration, find_mode_by_words(arguments.mode, configuration.policy.menus), costs, arguments.json)
     else:
-        show_modes(found, spent, arguments.json)
+        show_modes(configuration, costs, arguments.json)
     return 0
 
 
-def find_mode_by_wish(wish: str, menus: "Menus") -> "Mode":
+def find_mode_by_words(words: str, menus: "Menus") -> "Mode":
     """The mode that `menu_enter` would find for these words."""
     from mcp_server.model.text import quote_text
     from mcp_server.policy.router import Route, RouteChoice, route
 
-    match route(wish, menus):
+    match route(words, menus):
         case Route(mode=name):
             mode = menus.get(name)
             assert mode is not None, "the router answers with modes of the menus it was given"
             return mode
         case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)
-            raise CliError(f"{quote_text(wish)} names no single mode; you may mean one of these:\n{lines}", code=2)
+            raise CliError(f"{quote_text(words)} names no single mode; you may mean one of these:\n{lines}", code=2)
         case _:
             names = join_names((mode.name for mode in menus), "and")
-            raise CliError(f"there is no mode {quote_text(wish)}; the modes are {names}.", code=2)
+            raise CliError(f"there is no mode {quote_text(words)}; the modes are {names}.", code=2)
 
 
-def show_modes(found: "Configuration", spent: "MenuCosts | None", for_programs: bool) -> None:
+def show_modes(configuration: "Configuration", costs: "MenuCosts | None", for_programs: bool) -> None:
     rows = [
         {
             "number": number,
@@ -100,51 +100,51 @@ def show_modes(found: "Configuration", spent: "MenuCosts | None", for_programs: 
             "title": mode.title,
             "tools": len(mode.tools),
             "when": mode.when,
-            **({"tokens": spent.modes[mode.name]} if spent else {}),
+            **({"tokens": costs.modes[mode.name]} if costs else {}),
         }
-        for number, mode in enumerate(found.policy.menus, 1)
+        for number, mode in enumerate(configuration.policy.menus, 1)
     ]
     if for_programs:
-        print_json({"modes": rows} | ({"tokens": to_json(spent)} if spent else {}))
+        print_json({"modes": rows} | ({"tokens": to_json(costs)} if costs else {}))
         return
-    columns = ("number", "mode", "title", "tools", *(["tokens"] if spent else []), "when")
+    columns = ("number", "mode", "title", "tools", *(["tokens"] if costs else []), "when")
     numbers = [at for at, column in enumerate(columns) if column in NUMBERS]
     print_table(
         [[f"{row[column]:,}" if column in NUMBERS else str(row[column]) for column in columns] for row in rows],
         columns,
         numbers,
     )
-    if spent:
-        show_root_costs(spent)
+    if costs:
+        show_root_costs(costs)
 
 
-def show_root_costs(spent: "MenuCosts") -> None:
+def show_root_costs(costs: "MenuCosts") -> None:
     """What a model reads before it does anything, and how much of the full list that saves."""
-    flat = max(spent.root.values())
+    flat = max(costs.root.values())
     say()
-    tokens = format_count(spent.instructions, "token")
+    tokens = format_count(costs.instructions, "token")
     say_prose(f"Before it enters a mode, a model reads this much, including {tokens} of instructions:")
     rows = [
-        (str(face), f"{count:,}", f"{100 - count * 100 // flat} % less" if count < flat else "", FACES[face])
-        for face, count in spent.root.items()
+        (str(listing), f"{count:,}", f"{100 - count * 100 // flat} % less" if count < flat else "", LISTINGS[listing])
+        for listing, count in costs.root.items()
     ]
     print_table(rows, ("listing", "tokens", "than flat", ""), right=(1,))
     say_prose("Entering a mode adds that mode's tokens to the masked and carried lists.")
 
 
-def to_json(spent: "MenuCosts") -> dict[str, Any]:
+def to_json(costs: "MenuCosts") -> dict[str, Any]:
     return {
         "encoding": "o200k",
-        "exact": spent.exact,
-        "instructions": spent.instructions,
-        "root": {str(face): count for face, count in spent.root.items()},
-        "modes": dict(spent.modes),
+        "exact": costs.exact,
+        "instructions": costs.instructions,
+        "root": {str(listing): count for listing, count in costs.root.items()},
+        "modes": dict(costs.modes),
     }
 
 
-def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", for_programs: bool) -> None:
-    tools = [found.policy.tools[name] for name in mode.tools]
-    withheld = find_hidden_tools(found, mode)
+def show_mode(configuration: "Configuration", mode: "Mode", costs: "MenuCosts | None", for_programs: bool) -> None:
+    tools = [configuration.policy.tools[name] for name in mode.tools]
+    hidden_tools = find_hidden_tools(configuration, mode)
     if for_programs:
         print_json(
             {
@@ -152,9 +152,9 @@ def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", f
                 "title": mode.title,
                 "description": mode.description,
                 "triggers": mode.triggers,
-                "tools": [tool_to_json(tool, withheld.get(tool.name)) for tool in tools],
+                "tools": [tool_to_json(tool, hidden_tools.get(tool.name)) for tool in tools],
             }
-            | ({"tokens": spent.modes[mode.name], "exact": spent.exact} if spent else {})
+            | ({"tokens": costs.modes[mode.name], "exact": costs.exact} if costs else {})
         )
         return
     from mcp_server.model.schema import format_brief_schema
@@ -163,12 +163,12 @@ def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", f
     say_prose(mode.description)
     if mode.triggers:
         say_prose(f"Also entered by: {', '.join(mode.triggers)}.")
-    if spent:
-        tokens = format_count(spent.modes[mode.name], "token")
-        say_prose(f"Adds {'' if spent.exact else 'about '}{tokens} to the list.")
+    if costs:
+        tokens = format_count(costs.modes[mode.name], "token")
+        say_prose(f"Adds {'' if costs.exact else 'about '}{tokens} to the list.")
     say()
     for tool in tools:
-        code = withheld.get(tool.name)
+        code = hidden_tools.get(tool.name)
         say(
             (tool.name, "cyan"),
             f"({format_brief_schema(tool.arguments)})",
@@ -177,7 +177,7 @@ def show_mode(found: "Configuration", mode: "Mode", spent: "MenuCosts | None", f
         say_prose(f"{tool.description.partition('. ')[0].rstrip('.')}.", indent="    ")
 
 
-def tool_to_json(tool: "Tool", withheld: str | None) -> dict[str, Any]:
+def tool_to_json(tool: "Tool", hiding_code: str | None) -> dict[str, Any]:
     return {
         "name": tool.name,
         "title": tool.title,
@@ -185,18 +185,20 @@ def tool_to_json(tool: "Tool", withheld: str | None) -> dict[str, Any]:
         "profile": tool.profile,
         "effect": tool.effect,
         "arguments": tool.arguments,
-        "hidden": withheld,
+        "hidden": hiding_code,
     }
 
 
-def find_hidden_tools(found: "Configuration", mode: "Mode") -> dict[str, str]:
+def find_hidden_tools(configuration: "Configuration", mode: "Mode") -> dict[str, str]:
     """The tools of the mode that this posture hides, and the code that says why."""
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.sessions import Session
     from mcp_server.policy.decision import decide
 
-    policy, session = found.policy, Session(id="", principal="", mode=mode.name)
-    answers = {name: decide(policy.tools[name], Call(name), session, found.posture, policy) for name in mode.tools}
+    policy, session = configuration.policy, Session(id="", principal="", mode=mode.name)
+    answers = {
+        name: decide(policy.tools[name], Call(name), session, configuration.posture, policy) for name in mode.tools
+    }
     return {name: str(answer.code) for name, answer in answers.items() if answer.verdict is Verdict.DENY}
 
 
@@ -238,30 +240,34 @@ class MenuCosts:
     """What entering a mode adds to a list that changes with the mode."""
 
 
-def measure_costs(found: "Configuration") -> MenuCosts:
+def measure_costs(configuration: "Configuration") -> MenuCosts:
     from mcp_server.model.menus import Listing
     from mcp_server.model.sessions import Session
     from mcp_server.wire.instructions import format_endpoint_instructions
     from mcp_server.wire.listings import Listings
     from mcp_server.wire.revisions import SHOWN
 
-    listings = Listings(found.policy, found.library.hosts, None)
+    listings = Listings(configuration.policy, configuration.library.hosts, None)
     at_root = Session(id="", principal="")
 
-    def count_list_tokens(face: Listing, session: Session) -> int:
-        shown = (
-            listings.get_prepared_tool(SHOWN, name) for name in listings.get_tool_names(face, session, found.posture)
+    def count_list_tokens(listing: Listing, session: Session) -> int:
+        listed = (
+            listings.get_prepared_tool(SHOWN, name)
+            for name in listings.get_tool_names(listing, session, configuration.posture)
         )
-        return count_tokens([{key: tool[key] for key in READ if key in tool} for tool in shown])
+        return count_tokens([{key: tool[key] for key in READ if key in tool} for tool in listed])
 
-    words = count_tokens(format_endpoint_instructions(found, None))
-    before = count_list_tokens(Listing.MASKED, at_root)
+    instruction_tokens = count_tokens(format_endpoint_instructions(configuration, None))
+    root_tokens = count_list_tokens(Listing.MASKED, at_root)
     return MenuCosts(
         exact=get_token_counter().exact,
-        instructions=words,
-        root={face: count_list_tokens(face, replace(at_root, flat=face is Listing.FLAT)) + words for face in Listing},
+        instructions=instruction_tokens,
+        root={
+            listing: count_list_tokens(listing, replace(at_root, flat=listing is Listing.FLAT)) + instruction_tokens
+            for listing in Listing
+        },
         modes={
-            mode.name: count_list_tokens(Listing.MASKED, replace(at_root, mode=mode.name)) - before
-            for mode in found.policy.menus
+            mode.name: count_list_tokens(Listing.MASKED, replace(at_root, mode=mode.name)) - root_tokens
+            for mode in configuration.policy.menus
         },
     )

@@ -24,56 +24,58 @@ menugate messages --json --keep    for a program
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("messages", EXAMPLES, run)
-    one.add_argument("--all", action="store_true", help="include those you have read")
-    one.add_argument("--keep", action="store_true", help="leave them unread")
-    add_place(one)
-    add_json(one)
+    command = commands.add("messages", EXAMPLES, run)
+    command.add_argument("--all", action="store_true", help="include those you have read")
+    command.add_argument("--keep", action="store_true", help="leave them unread")
+    add_place(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     with open_state_reader(settings) as state:
-        found = [one for one in (state.load_messages() if state else ()) if arguments.all or not one.read]
+        messages = [
+            message for message in (state.load_messages() if state else ()) if arguments.all or not message.read
+        ]
     # New ones first.
-    found.sort(key=lambda one: one.read)
+    messages.sort(key=lambda message: message.read)
     if arguments.json:
-        print_json([to_json(one) for one in found])
+        print_json([to_json(message) for message in messages])
     elif state is None:
         say(NOT_YET)
     else:
-        show(found, arguments.all, settings.person)
-    new = [one.id for one in found if not one.read]
-    if new and not arguments.keep:
+        show(messages, arguments.all, settings.person)
+    new_ids = [message.id for message in messages if not message.read]
+    if new_ids and not arguments.keep:
         # A reader who closed the pipe has not read them.
         sys.stdout.flush()
-        mark_read(settings, new)
+        mark_read(settings, new_ids)
     return 0
 
 
-def show(found: Sequence["Message"], every: bool, reader: str) -> None:
-    if not found:
-        say_prose("No messages." if every else "No new messages; --all lists those you have read.")
-    for one in found:
-        whose = f"{one.principal}  " if one.principal not in ("", reader) else ""
-        head = f"{format_time(one.at) if one.at else 'at a start'}  {whose}{one.session or 'menugate'}"
-        say((head, "dim"), "" if one.read else ("  new", "yellow"))
+def show(messages: Sequence["Message"], with_read: bool, reader: str) -> None:
+    if not messages:
+        say_prose("No messages." if with_read else "No new messages; --all lists those you have read.")
+    for message in messages:
+        owner = f"{message.principal}  " if message.principal not in ("", reader) else ""
+        head = f"{format_time(message.at) if message.at else 'at a start'}  {owner}{message.session or 'menugate'}"
+        say((head, "dim"), "" if message.read else ("  new", "yellow"))
         # Somebody else's words stand behind a mark that no line of our own begins with.
-        say(indent(one.text, "| ", lambda _line: True))
-        for path in one.attachments:
+        say(indent(message.text, "| ", lambda _line: True))
+        for path in message.attachments:
             say(f"  attached: {format_one_line(path)}")
         say()
 
 
-def to_json(one: "Message") -> dict[str, Any]:
+def to_json(message: "Message") -> dict[str, Any]:
     return {
-        "id": one.id,
-        "at": format_time(one.at) if one.at else None,
-        "session": one.session or None,
-        "principal": one.principal or None,
-        "text": one.text,
-        "attachments": one.attachments,
-        "read": one.read,
+        "id": message.id,
+        "at": format_time(message.at) if message.at else None,
+        "session": message.session or None,
+        "principal": message.principal or None,
+        "text": message.text,
+        "attachments": message.attachments,
+        "read": message.read,
     }
 
 

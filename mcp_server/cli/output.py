@@ -49,8 +49,8 @@ def colour(text: str, name: str, stream: TextIO | None = None) -> str:
 
 def get_width(stream: TextIO) -> int:
     """The columns to wrap at: `COLUMNS`, else the terminal's; 0 for a pipe, where a program may read the lines."""
-    if given := read_columns():
-        return given
+    if columns := read_columns():
+        return columns
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
     except (OSError, ValueError):
@@ -66,12 +66,12 @@ def wrap_text(text: str, width: int, indent: str = "") -> str:
 
 
 def _wrap_line(line: str, width: int, indent: str) -> str:
-    below = indent + line[: len(line) - len(line.lstrip())]
+    continuation = indent + line[: len(line) - len(line.lstrip())]
     return fill(
         line,
         width,
         initial_indent=indent,
-        subsequent_indent=below,
+        subsequent_indent=continuation,
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -82,11 +82,11 @@ def say(*parts: str | tuple[str, str]) -> None:
 
     Flushed even into a pipe: a program that waits for the line `ready` must see it as soon as it is true.
     """
-    shown = (
+    pieces = (
         escape_unprintable(part) if isinstance(part, str) else colour(escape_unprintable(part[0]), part[1])
         for part in parts
     )
-    print("".join(shown), flush=True)
+    print("".join(pieces), flush=True)
 
 
 def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:
@@ -95,11 +95,11 @@ def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:
         (escape_unprintable(part), "") if isinstance(part, str) else (escape_unprintable(part[0]), part[1])
         for part in parts
     ]
-    shown = wrap_text("".join(text for text, _ in pieces), get_width(sys.stdout), indent)
+    wrapped = wrap_text("".join(text for text, _ in pieces), get_width(sys.stdout), indent)
     # Wrapping moves white space alone, so the colours are dealt out to the other signs in turn.
     names = iter([name for text, name in pieces for sign in text if not sign.isspace()])
-    painted = [(sign, "" if sign.isspace() else next(names)) for sign in shown]
-    for name, run in groupby(painted, key=lambda one: one[1]):
+    painted = [(sign, "" if sign.isspace() else next(names)) for sign in wrapped]
+    for name, run in groupby(painted, key=lambda pair: pair[1]):
         text = "".join(sign for sign, _ in run)
         print(colour(text, name) if name else text, end="")
     print(flush=True)
@@ -113,8 +113,8 @@ def note(text: str) -> None:
 
 def complain(text: str) -> None:
     head = "menugate:"
-    shown = wrap_text(f"{head} {escape_unprintable(text)}", get_width(sys.stderr)).removeprefix(head)
-    print(f"{colour(head, 'red', sys.stderr)}{shown}", file=sys.stderr)
+    wrapped = wrap_text(f"{head} {escape_unprintable(text)}", get_width(sys.stderr)).removeprefix(head)
+    print(f"{colour(head, 'red', sys.stderr)}{wrapped}", file=sys.stderr)
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
@@ -141,14 +141,14 @@ def print_table(
             for column, (cell, width) in enumerate(zip(first, widths, strict=False))
         ]
         last = last.rjust(widths[-1]) if len(first) in right else last
-        last, *below = wrap_text(last, room if room >= MIN_CELL else 0).split("\n")
+        last, *continued = wrap_text(last, room if room >= MIN_CELL else 0).split("\n")
         cells.append(last)
         if head and number == 0:
             print(colour("  ".join(cells).rstrip(), "dim"))
         else:
             painted = [colour(cell, name) if (name := (paint or {}).get(cell.strip())) else cell for cell in cells]
             print("  ".join(painted).rstrip())
-        for more in below:
+        for more in continued:
             print(" " * sum(len(cell) + 2 for cell in cells[:-1]) + more)
 
 

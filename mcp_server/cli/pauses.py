@@ -53,12 +53,12 @@ REASON_HELP = "why, for the models whose calls are refused"
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("pause", PAUSE, run_pause)
-    one.add_argument("--reason", metavar="TEXT", default="", help=REASON_HELP)
-    add_target_flags(one)
-    add_place(one)
-    one = commands.add("next", NEXT, run_next)
-    one.add_argument(
+    command = commands.add("pause", PAUSE, run_pause)
+    command.add_argument("--reason", metavar="TEXT", default="", help=REASON_HELP)
+    add_target_flags(command)
+    add_place(command)
+    command = commands.add("next", NEXT, run_next)
+    command.add_argument(
         "units",
         nargs="?",
         type=parse_whole_number,
@@ -66,12 +66,12 @@ def add(commands: CommandGroup) -> None:
         metavar="UNITS",
         help="how many units of work, in `assisted` (default: 1)",
     )
-    add_target_flags(one, "yours, and everyone's after `stop`")
-    add_place(one)
-    one = commands.add("stop", STOP, run_stop)
-    one.add_argument("--reason", metavar="TEXT", default="", help=REASON_HELP)
-    add_target_flags(one, "everyone's")
-    add_place(one)
+    add_target_flags(command, "yours, and everyone's after `stop`")
+    add_place(command)
+    command = commands.add("stop", STOP, run_stop)
+    command.add_argument("--reason", metavar="TEXT", default="", help=REASON_HELP)
+    add_target_flags(command, "everyone's")
+    add_place(command)
 
 
 def run_pause(arguments: argparse.Namespace) -> int:
@@ -81,15 +81,16 @@ def run_pause(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
-    hold = Hold(Holder.PERSON, format_reason(arguments, "the person paused it"))
-    pausing = partial(runs.pause_session, principal=principal, session=session or "", hold=hold)
+    hold = Hold(Holder.PERSON, format_reason(arguments, "the user paused it"))
+    pause_session = partial(runs.pause_session, principal=principal, session=session or "", hold=hold)
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
-    held, heard = give_order_and_wait(settings, lambda tx: (pausing(tx), stops.give_order(tx, order)))
-    say_prose(
-        f"Paused {describe_runs(session)}; models are told: {format_one_line(held.reason)}. `menugate next` resumes."
+    stored_hold, answers = give_order_and_wait(settings, lambda tx: (pause_session(tx), stops.give_order(tx, order)))
+    reason = format_one_line(stored_hold.reason)
+    say_prose(f"Paused {describe_runs(session)}; models are told: {reason}. `menugate next` resumes.")
+    other_work = tuple(words for _, words in find_running_work(find_other_states(settings)))
+    return show_answers(
+        replace(answers, running=(*answers.running, *other_work)), "Still running; `menugate stop` ends these"
     )
-    beside = tuple(words for _, words in find_running_work(find_other_states(settings)))
-    return show_answers(replace(heard, running=(*heard.running, *beside)), "Still running; `menugate stop` ends these")
 
 
 def run_next(arguments: argparse.Namespace) -> int:
@@ -101,18 +102,18 @@ def run_next(arguments: argparse.Namespace) -> int:
     principal, session = find_target(arguments, settings)
 
     def resume_sessions(tx: "Transaction") -> "list[Hold]":
-        lifted = runs.resume_session(tx, principal, session, arguments.units)
+        lifted_holds = runs.resume_session(tx, principal, session, arguments.units)
         if is_for_everybody(arguments):
             # Resume everyone that `stop` stopped; a pause that somebody else asked for stays.
             others = {key[0] for key, hold in runs.load_holds(tx).items() if hold.stopped}
-            lifted += [hold for other in sorted(others) for hold in runs.resume_session(tx, other, None)]
-        return lifted
+            lifted_holds += [hold for other in sorted(others) for hold in runs.resume_session(tx, other, None)]
+        return lifted_holds
 
-    lifted = write_to_state(settings, resume_sessions)
-    waited = format_one_line("; ".join(dict.fromkeys(one.reason for one in lifted)))
+    lifted_holds = write_to_state(settings, resume_sessions)
+    reasons = format_one_line("; ".join(dict.fromkeys(hold.reason for hold in lifted_holds)))
     say_prose(
         f"Resumed {describe_runs(session)}. "
-        + (f"They were paused because {waited}." if waited else "Nothing was paused.")
+        + (f"The reason for the pause was: {reasons}." if reasons else "Nothing was paused.")
     )
     return 0
 
@@ -123,40 +124,42 @@ def run_stop(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
-    reason, run = format_reason(arguments, "the person stopped it"), make_id_generator()()
-    names = find_token_principals(arguments, settings) if is_for_everybody(arguments) else frozenset[str]()
+    reason, run = format_reason(arguments, "the user stopped it"), make_id_generator()()
+    token_principals = find_token_principals(arguments, settings) if is_for_everybody(arguments) else frozenset[str]()
     order_for = "" if is_for_everybody(arguments) else principal
     order = stops.StopOrder(make_id_generator()(), order_for, session, ends=True, reason=reason, everybody=True)
 
     def stop_sessions(tx: "Transaction") -> "list[StoredSession]":
-        known = (
-            {kept.session.principal for kept in sessions.load_sessions(tx)}
+        recorded_principals = (
+            {stored.session.principal for stored in sessions.load_sessions(tx)}
             if is_for_everybody(arguments)
             else set[str]()
         )
-        whose = sorted({principal, *names, *known})
-        return [kept for one in whose for kept in runs.stop_runs(tx, one, session, run, reason)]
+        principals = sorted({principal, *token_principals, *recorded_principals})
+        return [stored for name in principals for stored in runs.stop_runs(tx, name, session, run, reason)]
 
     try:
-        moved, heard = give_order_and_wait(settings, lambda tx: (stop_sessions(tx), stops.give_order(tx, order)))
+        stopped_sessions, answers = give_order_and_wait(
+            settings, lambda tx: (stop_sessions(tx), stops.give_order(tx, order))
+        )
     except NoStateYet as wrong:
         if not is_for_everybody(arguments):
             raise CliError(f"{wrong} Plain `menugate stop` ends everything that runs, on record or not.") from None
         return end_unwritten(settings, str(wrong))
-    if heard.unwritten and heard.silent and is_for_everybody(arguments):
-        return end_unwritten(settings, f"{heard.unwritten.message} {heard.unwritten.way_out}")
-    say_stopped(session, len({kept.session.id for kept in moved}))
-    did, silent, names = end_by_signal(find_other_states(settings) if is_for_everybody(arguments) else ())
-    if not (heard.ended or heard.running or heard.silent or did or silent):
+    if answers.unwritten and answers.silent and is_for_everybody(arguments):
+        return end_unwritten(settings, f"{answers.unwritten.message} {answers.unwritten.way_out}")
+    say_stopped(session, len({stored.session.id for stored in stopped_sessions}))
+    stopped_pids, silent_pids, ended = end_by_signal(find_other_states(settings) if is_for_everybody(arguments) else ())
+    if not (answers.ended or answers.running or answers.silent or stopped_pids or silent_pids):
         say("Nothing was running.")
-    code = show_answers(replace(heard, ended=(*heard.ended, *names)), "Told to end, but still running")
-    if did:
-        servers = format_count(len(did), "server with other keys", "servers with other keys")
-        say_prose(f"Stopped {servers} by a signal: {format_pids(did)}.")
+    code = show_answers(replace(answers, ended=(*answers.ended, *ended)), "Told to end, but still running")
+    if stopped_pids:
+        servers = format_count(len(stopped_pids), "server with other keys", "servers with other keys")
+        say_prose(f"Stopped {servers} by a signal: {format_pids(stopped_pids)}.")
         say_prose(
             "To resume there, type `menugate next` with the MENUGATE_STATE_HOME that the server was started with."
         )
-    return 1 if report_silent_servers(silent) else code
+    return 1 if report_silent_servers(silent_pids) else code
 
 
 def say_stopped(session: str | None, cleared: int) -> None:
@@ -170,15 +173,15 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     from mcp_server.state.account import STOP_HINT
 
     refuse_programs(settings)
-    did, silent, names = end_by_signal(settings.all_state_folders)
+    stopped_pids, silent_pids, ended = end_by_signal(settings.all_state_folders)
     for words in (*UNTRUE, STOP_HINT):
         why = why.replace(words, "")
     say_prose(f"The stop could not be recorded: {why}")
-    show_answers(StopAnswers(ended=tuple(names)), "")
-    if did:
-        say_prose(f"Stopped {format_count(len(did), 'server')} by a signal: {format_pids(did)}.")
+    show_answers(StopAnswers(ended=tuple(ended)), "")
+    if stopped_pids:
+        say_prose(f"Stopped {format_count(len(stopped_pids), 'server')} by a signal: {format_pids(stopped_pids)}.")
         say_prose("New calls are refused until the stop is recorded. Fix the cause, then type `menugate next`.")
-    if not (report_silent_servers(silent) or did):
+    if not (report_silent_servers(silent_pids) or stopped_pids):
         say("No server is running here.")
     return 1
 
@@ -188,14 +191,14 @@ def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[
     from mcp_server.calls.stops import PATIENCE
     from mcp_server.state.servers import stop_servers_by_signal
 
-    works = find_running_work(states)
-    did, silent = stop_servers_by_signal(states, PATIENCE)
-    return did, silent, [words for one, words in works if one.server in did]
+    running = find_running_work(states)
+    stopped_pids, silent_pids = stop_servers_by_signal(states, PATIENCE)
+    return stopped_pids, silent_pids, [words for work, words in running if work.server in stopped_pids]
 
 
 def find_other_states(settings: "Settings") -> "list[Path]":
     """State folders of servers with other keys of this account: no order reaches them, but a signal does."""
-    return [one for one in settings.all_state_folders if one != settings.state]
+    return [folder for folder in settings.all_state_folders if folder != settings.state]
 
 
 def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":
@@ -204,7 +207,7 @@ def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.views.status import work_to_json
 
-    return [(one, describe_work(work_to_json(one))) for one in read_running_calls(states)[1]]
+    return [(work, describe_work(work_to_json(work))) for work in read_running_calls(states)[1]]
 
 
 def format_pids(pids: list[int]) -> str:
@@ -212,9 +215,9 @@ def format_pids(pids: list[int]) -> str:
 
 
 def report_silent_servers(pids: "Iterable[object]") -> bool:
-    for pid in (found := list(pids)):
+    for pid in (silent := list(pids)):
         say_prose(f"The server with process id {pid} did not answer and may still be running. `kill -9 {pid}` ends it.")
-    return bool(found)
+    return bool(silent)
 
 
 def is_for_everybody(arguments: argparse.Namespace) -> bool:
@@ -225,21 +228,21 @@ def is_for_everybody(arguments: argparse.Namespace) -> bool:
 def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
     """Who may connect with a token; nobody if the files have faults, because `stop` must work all the same."""
     try:
-        found = load_judgement_for_choice(arguments, settings).law
+        configuration = load_judgement_for_choice(arguments, settings).configuration
     except CliError:
         return frozenset()
-    return frozenset(token.principal for token in found.library.config.tokens)
+    return frozenset(token.principal for token in configuration.library.config.tokens)
 
 
-def show_answers(heard: "StopAnswers", running: str) -> int:
+def show_answers(answers: "StopAnswers", running: str) -> int:
     """What ended and what still runs, one per line; 1 if a server did not answer."""
     of_others = "Still running for others; choose them with `--principal NAME`"
-    for what, names in (("Ended", heard.ended), (running, heard.running), (of_others, heard.of_others)):
+    for heading, names in (("Ended", answers.ended), (running, answers.running), (of_others, answers.of_others)):
         if names:
-            say(f"{what}:")
+            say(f"{heading}:")
             for name in names:
                 say(f"  {format_one_line(name)}")
-    return 1 if report_silent_servers(heard.silent) else 0
+    return 1 if report_silent_servers(answers.silent) else 0
 
 
 def describe_runs(session: str | None) -> str:
@@ -247,5 +250,5 @@ def describe_runs(session: str | None) -> str:
 
 
 def format_reason(arguments: argparse.Namespace, otherwise: str) -> str:
-    said = " ".join(arguments.reason.split())[:MAX_REASON_CHARS].rstrip(".")
-    return f"{otherwise}: {said}" if said else otherwise
+    typed_reason = " ".join(arguments.reason.split())[:MAX_REASON_CHARS].rstrip(".")
+    return f"{otherwise}: {typed_reason}" if typed_reason else otherwise

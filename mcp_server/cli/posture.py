@@ -47,7 +47,7 @@ menugate mode review --scope after-current-unit                 when the current
     "control": (
         "run_control",
         """
-menugate control manual                            ask me before every change
+menugate control manual                            ask you before every change
 menugate control assisted --scope next-milestone   from the next run on, pause after every unit of work
 """,
     ),
@@ -63,8 +63,8 @@ menugate profile restricted --for alice          for somebody who connects with 
     "model": (
         "model_mode",
         """
-menugate model deep                           slower and more thorough
-menugate model fast --scope next-milestone    from the next run on
+menugate model deep                           recorded with every call from now on; no tool uses it yet
+menugate model fast --scope next-milestone    recorded from the next run on
 """,
     ),
     "ai-mode": (
@@ -106,18 +106,20 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
     for other, flags in FLAGS.items():
         if other != axis:
             words = tuple(map(str, list_axis_words(AXES[other])))
-            name = other.replace("_", " ")
-            one.add_argument(*flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"set the {name}, too")
+            name = other.replace("_", " ").replace("ai ", "AI ")
+            one.add_argument(*flags, dest=f"axis_{other}", metavar="VALUE", choices=words, help=f"also set the {name}")
     if axis != "run_control":
-        one.add_argument("--autonomous", action="store_true", help="set run control to `autonomous`, too")
+        one.add_argument("--autonomous", action="store_true", help="also set run control to `autonomous`")
     scopes = tuple(map(str, ChangeScope))
     one.add_argument("--scope", choices=scopes, metavar="WHEN", help="when it takes effect")
     add_principal_flags(one)
 
 
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--session", metavar="ID", default="", help="for --scope: the units of this session only")
-    one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="for somebody else, by the name of their token")
+    one.add_argument("--session", metavar="ID", default="", help="with --scope, count only this session's units")
+    one.add_argument(
+        "--for", dest="whom", metavar="PRINCIPAL", help="choose for somebody else, by the name of their token"
+    )
     one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
     add_place(one)
     add_json(one)
@@ -145,7 +147,7 @@ def load_choice_context(arguments: argparse.Namespace) -> ChoiceContext:
     from mcp_server.config.load import get_limits
 
     judged = load_judgement_for_choice(arguments, settings_from_arguments(arguments))
-    return ChoiceContext(judged.settings, get_limits(judged.law, judged.settings), judged.has_profile_flag)
+    return ChoiceContext(judged.settings, get_limits(judged.configuration, judged.settings), judged.has_profile_flag)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,24 +15,24 @@ menugate report --json    for a program
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("report", EXAMPLES, run)
-    one.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the one that ended last)")
-    add_place(one)
-    add_json(one)
+    command = commands.add("report", EXAMPLES, run)
+    command.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the one that ended last)")
+    add_place(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     with open_state_reader(settings) as state:
-        found = state.find_report(arguments.of) if state else None
-    if found is None:
-        which = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
-        raise CliError(f"{which}; a run ends when `complete` is called.")
+        report = state.find_report(arguments.of) if state else None
+    if report is None:
+        problem = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
+        raise CliError(f"{problem}; a run ends when `complete` is called.")
     if arguments.json:
         from dataclasses import asdict
 
-        print_json(asdict(found) | {"at": format_time(found.at)})
+        print_json(asdict(report) | {"at": format_time(report.at)})
         return 0
-    say((f"run {found.run}", "bold"), f"  {found.status}, {format_time(found.at)}")
-    say(found.format_text())
+    say((f"run {report.run}", "bold"), f"  {report.status}, {format_time(report.at)}")
+    say(report.format_text())
     return 0

@@ -49,7 +49,7 @@ def add(commands: CommandGroup) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldRule:
+class ListedRule:
     """A rule as written, and whether it counts."""
 
     text: "RuleText"
@@ -57,28 +57,32 @@ class HeldRule:
     counts: bool
 
 
-def collect_rules(found: "Configuration") -> list[HeldRule]:
-    operators = [HeldRule(text, "operator", True) for text in found.library.config.rules]
-    widening = set(found.own.widening_rules)
-    return operators + [HeldRule(text, "workspace", found.trusted or text not in widening) for text in found.own.rules]
+def collect_rules(configuration: "Configuration") -> list[ListedRule]:
+    operators = [ListedRule(text, "operator", True) for text in configuration.library.config.rules]
+    widening_rules = set(configuration.own.widening_rules)
+    return operators + [
+        ListedRule(text, "workspace", configuration.trusted or text not in widening_rules)
+        for text in configuration.own.rules
+    ]
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    judged = load_judgement(arguments, strict=True)
-    found = judged.law
-    rules = collect_rules(found)
+    judgement = load_judgement(arguments, strict=True)
+    configuration = judgement.configuration
+    rules = collect_rules(configuration)
     if arguments.json:
-        print_json([{**rule_to_json(one.text), "whose": one.whose, "counts": one.counts} for one in rules])
+        print_json([{**rule_to_json(rule.text), "whose": rule.whose, "counts": rule.counts} for rule in rules])
         return 0
-    note_servers(judged)
+    note_servers(judgement)
     if not rules:
         say("No rules; docs/rules.md shows how to write them.")
         return 0
     rows = [
-        (str(one.text.kind), one.text.text, one.whose if one.counts else "set aside", one.text.source) for one in rules
+        (str(rule.text.kind), rule.text.text, rule.whose if rule.counts else "set aside", rule.text.source)
+        for rule in rules
     ]
     print_table(rows, head=("list", "rule", "whose", "written in"), paint=COLOURS)
-    if any(not one.counts for one in rules):
+    if any(not rule.counts for rule in rules):
         say()
         say_prose("Rules that are set aside count once you trust this folder; see `menugate trust --show`.")
     return 0
@@ -106,53 +110,65 @@ class TriedExample:
 
 
 def run_test(arguments: argparse.Namespace) -> int:
-    found = load_valid_configuration(arguments, settings_from_arguments(arguments))
-    tried = [one for rule in collect_rules(found) if rule.counts for one in try_examples(rule.text, found)]
-    failed = [one for one in tried if not one.holds]
+    configuration = load_valid_configuration(arguments, settings_from_arguments(arguments))
+    examples = [
+        example
+        for rule in collect_rules(configuration)
+        if rule.counts
+        for example in try_examples(rule.text, configuration)
+    ]
+    failures = [example for example in examples if not example.holds]
     if arguments.json:
-        print_json({"ok": not failed, "examples": [example_to_json(one) for one in tried]})
+        print_json({"ok": not failures, "examples": [example_to_json(example) for example in examples]})
     else:
-        show_tried_examples(tried, len(collect_rules(found)))
-    return 1 if failed else 0
+        show_tried_examples(examples, len(collect_rules(configuration)))
+    return 1 if failures else 0
 
 
-def try_examples(text: "RuleText", found: "Configuration") -> Iterator[TriedExample]:
+def try_examples(text: "RuleText", configuration: "Configuration") -> Iterator[TriedExample]:
     from mcp_server.model.policy import Rules
     from mcp_server.policy.rules import compile_rules
 
-    alone = compile_rules([text], found.policy.tools, found.policy.read_line)
-    if not isinstance(alone, Rules):
+    compiled = compile_rules([text], configuration.policy.tools, configuration.policy.read_line)
+    if not isinstance(compiled, Rules):
         return
-    (rule,) = alone.every
+    (rule,) = compiled.every
     for expected, examples in ((True, text.match), (False, text.not_match)):
         for example in examples:
-            yield try_example(text, rule, example, expected, found)
+            yield try_example(text, rule, example, expected, configuration)
 
 
 def try_example(
-    text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, found: "Configuration"
+    text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, configuration: "Configuration"
 ) -> TriedExample:
     """Try the tools that the rule names in turn; the first for which it does what is expected counts."""
-    named = [tool for name, tool in found.policy.tools.items() if rule.names(name)]
+    tools = [tool for name, tool in configuration.policy.tools.items() if rule.names(name)]
     if rule.applies is None and isinstance(example, str):
-        spoken = found.policy.tools.get(example)
-        matches = any(example in (tool.name, tool.written) for tool in named)
+        named_tool = configuration.policy.tools.get(example)
+        matches = any(example in (tool.name, tool.written) for tool in tools)
         return TriedExample(
-            text, example, None, expected, matches, find_deciding_rule(spoken, None, found) if spoken else None
+            text,
+            example,
+            None,
+            expected,
+            matches,
+            find_deciding_rule(named_tool, None, configuration) if named_tool else None,
         )
-    for tool in named:
+    for tool in tools:
         call = build_example_call(tool, example)
         matches = rule.applies is None or rule.applies(tool, call)
         if matches == expected:
-            return TriedExample(text, example, tool.name, expected, matches, find_deciding_rule(tool, call, found))
-    first = named[0]
+            return TriedExample(
+                text, example, tool.name, expected, matches, find_deciding_rule(tool, call, configuration)
+            )
+    first_tool = tools[0]
     return TriedExample(
         text,
         example,
-        first.name,
+        first_tool.name,
         expected,
         not expected,
-        find_deciding_rule(first, build_example_call(first, example), found),
+        find_deciding_rule(first_tool, build_example_call(first_tool, example), configuration),
     )
 
 
@@ -163,46 +179,50 @@ def build_example_call(tool: "Tool", example: "str | Arguments") -> "Arguments":
     return {tool.subject[0]: example} if tool.subject else {}
 
 
-def find_deciding_rule(tool: "Tool", call: "Arguments | None", found: "Configuration") -> "Rule | None":
+def find_deciding_rule(tool: "Tool", call: "Arguments | None", configuration: "Configuration") -> "Rule | None":
     """The strongest rule about the call, among those that count; None if there is none."""
     from mcp_server.model.policy import RuleKind
 
     for kind in RuleKind:
-        for rule in found.policy.rules.find_for_tool(tool.name, kind):
+        for rule in configuration.policy.rules.find_for_tool(tool.name, kind):
             if rule.applies is None or (call is not None and rule.applies(tool, call)):
                 return rule
     return None
 
 
-def show_tried_examples(tried: list[TriedExample], rules: int) -> None:
-    failed = [one for one in tried if not one.holds]
-    for one in tried:
-        sign = ("holds", "green") if one.holds else ("fails", "red")
-        word = "matches" if one.matches else "does not match"
-        by = one.decided_by
-        decides = f"{by.kind}: {by.text}  ({by.source})" if by else "no rule"
-        say(sign, f"  {one.rule.kind} {one.rule.text}  {word}  {format_example(one)}")
+def show_tried_examples(examples: list[TriedExample], rules: int) -> None:
+    failures = [example for example in examples if not example.holds]
+    for example in examples:
+        outcome = ("holds", "green") if example.holds else ("fails", "red")
+        word = "matches" if example.matches else "does not match"
+        deciding_rule = example.decided_by
+        decides = (
+            f"{deciding_rule.kind}: {deciding_rule.text}  ({deciding_rule.source})" if deciding_rule else "no rule"
+        )
+        say(outcome, f"  {example.rule.kind} {example.rule.text}  {word}  {format_example(example)}")
         say((f"       decided by {decides}", "dim"))
-    without = rules - len({(one.rule.kind, one.rule.text, one.rule.source) for one in tried})
-    counted = f"{format_count(len(tried), 'example')} of {format_count(rules, 'rule')}"
-    bare = f"{format_count(without, 'rule')} {'has' if without == 1 else 'have'} no example"
-    say_prose(f"{counted}: {len(failed) or 'none'} failed; {bare}.")
+    untested = rules - len({(example.rule.kind, example.rule.text, example.rule.source) for example in examples})
+    counted = f"{format_count(len(examples), 'example')} of {format_count(rules, 'rule')}"
+    untested_text = f"{format_count(untested, 'rule')} {'has' if untested == 1 else 'have'} no example"
+    say_prose(f"{counted}: {len(failures) or 'none'} failed; {untested_text}.")
 
 
-def format_example(one: TriedExample) -> str:
+def format_example(tried: TriedExample) -> str:
     import json
 
-    example = one.example if isinstance(one.example, str) else json.dumps(dict(one.example))
-    return f"{one.tool}({example})" if one.tool else example
+    example = tried.example if isinstance(tried.example, str) else json.dumps(dict(tried.example))
+    return f"{tried.tool}({example})" if tried.tool else example
 
 
-def example_to_json(one: TriedExample) -> dict[str, Any]:
-    by = one.decided_by
+def example_to_json(tried: TriedExample) -> dict[str, Any]:
+    deciding_rule = tried.decided_by
     return {
-        **rule_to_json(one.rule),
-        "example": one.example,
-        "tool": one.tool,
-        "expected": "match" if one.expected else "no match",
-        "holds": one.holds,
-        "decided_by": {"kind": by.kind, "rule": by.text, "source": by.source} if by else None,
+        **rule_to_json(tried.rule),
+        "example": tried.example,
+        "tool": tried.tool,
+        "expected": "match" if tried.expected else "no match",
+        "holds": tried.holds,
+        "decided_by": {"kind": deciding_rule.kind, "rule": deciding_rule.text, "source": deciding_rule.source}
+        if deciding_rule
+        else None,
     }

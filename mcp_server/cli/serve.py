@@ -22,20 +22,20 @@ menugate serve --profile restricted               read only
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("serve", EXAMPLES, run)
-    add_place(one)
-    one.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead of stdio (port 0: any free port)")
-    one.add_argument("--mode", metavar="MODE", help="pin every session to one mode")
-    one.add_argument(
+    command = commands.add("serve", EXAMPLES, run)
+    add_place(command)
+    command.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead of stdio (port 0: any free port)")
+    command.add_argument("--mode", metavar="MODE", help="pin every session to one mode")
+    command.add_argument(
         "--listing",
         metavar="NAME",
         choices=("auto", "masked", "carried", "stable", "flat"),
         help="what tools/list shows (default: auto, which depends on the client)",
     )
-    add_posture(one)
-    one.add_argument("--no-auth", action="store_true", help="do not ask for a token (loopback only)")
-    one.add_argument("--allowed-hosts", metavar="NAMES", help="more Host headers to accept, for use behind a proxy")
-    one.add_argument("--allowed-origins", metavar="URLS", help="web pages that may call this server")
+    add_posture(command)
+    command.add_argument("--no-auth", action="store_true", help="do not ask for a token (loopback only)")
+    command.add_argument("--allowed-hosts", metavar="NAMES", help="more Host headers to accept, for use behind a proxy")
+    command.add_argument("--allowed-origins", metavar="URLS", help="web pages that may call this server")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,17 +81,17 @@ async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> Non
     settings = app.settings
     assert settings.http is not None
     try:
-        bound = open_listening_socket(*settings.http)
+        listener = open_listening_socket(*settings.http)
     except OSError as wrong:
         address = f"{settings.http[0]}:{settings.http[1]}"
         raise CliError(f"cannot listen on {address} ({wrong.strerror}); name another with --http.") from None
-    host, port = settings.http[0], int(bound.getsockname()[1])
+    host, port = settings.http[0], int(listener.getsockname()[1])
     hosts = build_local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
     token = app.token
     keys = {hashlib.sha256(token.encode()).hexdigest(): settings.person} if token else {}
     if token:
-        keys |= {one.sha256: one.principal for one in app.configuration.library.config.tokens}
+        keys |= {entry.sha256: entry.principal for entry in app.configuration.library.config.tokens}
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     fixed = (
         describe_installation(find_places_in_workspace(settings, app.configuration), len(find_linked_files()))
@@ -103,7 +103,7 @@ async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> Non
         app.configuration.policy.menus,
         app.notifier,
         Admission(hosts, origins, keys, limits or HttpLimits()),
-        bound,
+        listener,
         lambda: announce(settings, address, token, fixed),
     )
 

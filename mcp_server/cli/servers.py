@@ -28,14 +28,14 @@ class ServerJudgement:
     """The configuration to decide by, the server that uses it, and all running servers."""
 
     settings: "Settings"
-    law: "Configuration"
+    configuration: "Configuration"
     server: "Server | None" = None
     """The server that uses it; None if none runs, if several differ, or if a configuration was named."""
     servers: "Sequence[Server]" = ()
 
     @property
     def ceiling(self) -> "Profile":
-        return self.law.policy.ceiling
+        return self.configuration.policy.ceiling
 
     @property
     def has_profile_flag(self) -> bool:
@@ -49,8 +49,8 @@ def get_running_servers(settings: "Settings") -> "list[Server]":
     return load_servers(settings.state)
 
 
-def add_server(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
+def add_server(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--server",
         type=parse_whole_number,
         metavar="PID",
@@ -62,15 +62,15 @@ def load_judgement(arguments: argparse.Namespace, strict: bool = False) -> Serve
     """Decide as the running server does, or by the files on disk if none runs or a configuration was named. `strict`
     refuses to choose between servers that differ: a question about one call can only have one answer."""
     settings = settings_from_arguments(arguments)
-    found, one = get_running_servers(settings), find_judging_server(arguments, settings, strict)
-    if one is not None:
-        return load_server_judgement(arguments, settings, one)
+    servers, server = get_running_servers(settings), find_judging_server(arguments, settings, strict)
+    if server is not None:
+        return load_server_judgement(arguments, settings, server)
     try:
-        return ServerJudgement(settings, load_valid_configuration(arguments, settings), None, found)
+        return ServerJudgement(settings, load_valid_configuration(arguments, settings), None, servers)
     except CliError:
-        if strict or (going := load_judgement_despite_faults(arguments, settings)) is None:
+        if strict or (fallback := load_judgement_despite_faults(arguments, settings)) is None:
             raise
-    return going
+    return fallback
 
 
 def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement:
@@ -80,133 +80,143 @@ def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings
         return ServerJudgement(settings, load_valid_configuration(arguments, settings))
     except CliError as wrong:
         try:
-            found = ServerJudgement(settings, load_valid_configuration(arguments, settings, unheard=True))
+            judgement = ServerJudgement(settings, load_valid_configuration(arguments, settings, unheard=True))
         except CliError:
-            if (going := load_judgement_despite_faults(arguments, settings)) is None:
+            if (fallback := load_judgement_despite_faults(arguments, settings)) is None:
                 raise wrong from None
-            note_servers(going)
-            return going
+            note_servers(fallback)
+            return fallback
     note("This folder's own menugate.yaml has faults and is ignored here; `menugate check` shows them.")
-    return found
+    return judgement
 
 
 def load_judgement_despite_faults(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement | None:
     """Decide as a server that keeps running despite faults on disk; of several, as the one with the lowest ceiling.
     None if there is none, or none under the configuration that was named."""
-    found: list[ServerJudgement] = []
-    for one in get_running_servers(settings):
-        if not arguments.config or one.config == str(settings.config):
+    judgements: list[ServerJudgement] = []
+    for server in get_running_servers(settings):
+        if not arguments.config or server.config == str(settings.config):
             with suppress(CliError):
-                found.append(load_server_judgement(arguments, settings, one))
-    return next((one for one in found if all(other.ceiling.covers(one.ceiling) for other in found)), None)
+                judgements.append(load_server_judgement(arguments, settings, server))
+    return next(
+        (server for server in judgements if all(other.ceiling.covers(server.ceiling) for other in judgements)), None
+    )
 
 
-def load_server_judgement(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> ServerJudgement:
-    theirs = settings_from_server(settings, one)
+def load_server_judgement(arguments: argparse.Namespace, settings: "Settings", server: "Server") -> ServerJudgement:
+    server_settings = settings_from_server(settings, server)
     try:
-        found = load_server_configuration(arguments, theirs, one)
+        configuration = load_server_configuration(arguments, server_settings, server)
     except CliError:
-        if one.fault or (now := wait_until_server_looked(settings, one)) is None:
+        if server.fault or (updated := wait_until_server_looked(settings, server)) is None:
             raise
-        return load_server_judgement(arguments, settings, now)
-    return ServerJudgement(theirs, found, one, get_running_servers(settings))
+        return load_server_judgement(arguments, settings, updated)
+    return ServerJudgement(server_settings, configuration, server, get_running_servers(settings))
 
 
-def wait_until_server_looked(settings: "Settings", one: "Server") -> "Server | None":
+def wait_until_server_looked(settings: "Settings", server: "Server") -> "Server | None":
     """The same server once it has seen the fault, too; None if it does not read that file."""
-    end = time.monotonic() + MAX_LOOK_SECONDS
-    while time.monotonic() < end:
-        now = next((other for other in get_running_servers(settings) if other.pid == one.pid), None)
-        if now is None or now.fault:
-            return now
+    deadline = time.monotonic() + MAX_LOOK_SECONDS
+    while time.monotonic() < deadline:
+        current = next((other for other in get_running_servers(settings) if other.pid == server.pid), None)
+        if current is None or current.fault:
+            return current
         time.sleep(0.02)
     return None
 
 
 def find_judging_server(arguments: argparse.Namespace, settings: "Settings", strict: bool = False) -> "Server | None":
     """The server to decide by; None if none runs, if several differ, or if a configuration was named."""
-    found, wish = get_running_servers(settings), getattr(arguments, "server", None)
-    if wish is not None and (arguments.config or wish not in [one.pid for one in found]):
-        raise CliError(f"no server of this folder has the process id {wish}; `menugate status` lists them.", code=2)
+    servers, pid = get_running_servers(settings), getattr(arguments, "server", None)
+    if pid is not None and (arguments.config or pid not in [server.pid for server in servers]):
+        raise CliError(f"no server of this folder has the process id {pid}; `menugate status` lists them.", code=2)
     if arguments.config:
         return None
-    different = {get_judgement_key(one): one for one in found if wish in (None, one.pid)}
-    if len(different) > 1 and strict:
+    by_judgement = {get_judgement_key(server): server for server in servers if pid in (None, server.pid)}
+    if len(by_judgement) > 1 and strict:
         raise CliError(
-            f"{len(different)} servers here decide differently:\n{describe_servers(found)}\n"
+            f"{len(by_judgement)} servers here decide differently:\n{describe_servers(servers)}\n"
             "Choose one with --server PID."
         )
-    return next(iter(different.values())) if len(different) == 1 else None
+    return next(iter(by_judgement.values())) if len(by_judgement) == 1 else None
 
 
-def get_judgement_key(one: "Server") -> tuple[object, ...]:
-    texts = tuple(sorted(one.texts.items()))
+def get_judgement_key(server: "Server") -> tuple[object, ...]:
+    texts = tuple(sorted(server.texts.items()))
     # Several servers that see the same file take it over at different moments.
-    older = repr(one.older) if one.fault else ""
-    return one.config, one.profile, one.max_profile, tuple(one.menus), texts, older
+    older = repr(server.older) if server.fault else ""
+    return server.config, server.profile, server.max_profile, tuple(server.menus), texts, older
 
 
-def settings_from_server(settings: "Settings", one: "Server") -> "Settings":
+def settings_from_server(settings: "Settings", server: "Server") -> "Settings":
     from mcp_server.model.posture import Profile
 
     return replace(
         settings,
-        config=Path(one.config) if one.config else None,
-        menus=tuple(map(Path, one.menus)),
-        profile=settings.profile or (Profile(one.profile) if one.profile else None),
-        max_profile=settings.max_profile or (Profile(one.max_profile) if one.max_profile else None),
+        config=Path(server.config) if server.config else None,
+        menus=tuple(map(Path, server.menus)),
+        profile=settings.profile or (Profile(server.profile) if server.profile else None),
+        max_profile=settings.max_profile or (Profile(server.max_profile) if server.max_profile else None),
     )
 
 
-def load_server_configuration(arguments: argparse.Namespace, settings: "Settings", one: "Server") -> "Configuration":
+def load_server_configuration(arguments: argparse.Namespace, settings: "Settings", server: "Server") -> "Configuration":
     """The files on disk, or what the server read before they became invalid. While they are still changing, combined
     with the earlier configurations."""
     from mcp_server.config.merge import combine_configurations
 
-    texts = {Path(path): text for path, text in one.texts.items()} if one.fault else None
-    now = load_valid_configuration(arguments, settings, texts=texts)
-    return combine_configurations([*(load_earlier_configuration(arguments, settings, said) for said in one.older), now])
+    texts = {Path(path): text for path, text in server.texts.items()} if server.fault else None
+    current = load_valid_configuration(arguments, settings, texts=texts)
+    return combine_configurations(
+        [*(load_earlier_configuration(arguments, settings, earlier) for earlier in server.older), current]
+    )
 
 
 def load_earlier_configuration(
-    arguments: argparse.Namespace, settings: "Settings", said: "Mapping[str, str | None]"
+    arguments: argparse.Namespace, settings: "Settings", earlier: "Mapping[str, str | None]"
 ) -> "Configuration":
-    texts = {Path(path): text for path, text in said.items()}
-    none = settings.config is not None and texts.get(settings.config) is None
-    return load_valid_configuration(arguments, replace(settings, config=None) if none else settings, texts=texts)
+    texts = {Path(path): text for path, text in earlier.items()}
+    had_no_config = settings.config is not None and texts.get(settings.config) is None
+    return load_valid_configuration(
+        arguments, replace(settings, config=None) if had_no_config else settings, texts=texts
+    )
 
 
-def describe_servers(found: "Sequence[Server]") -> str:
-    return "\n".join(f"  process {one.pid}: {', '.join([describe_config(one), *format_flags(one)])}" for one in found)
+def describe_servers(servers: "Sequence[Server]") -> str:
+    return "\n".join(
+        f"  process {server.pid}: {', '.join([describe_config(server), *format_flags(server)])}" for server in servers
+    )
 
 
-def describe_config(one: "Server") -> str:
-    return one.config or "no configuration"
+def describe_config(server: "Server") -> str:
+    return server.config or "no configuration"
 
 
-def format_flags(one: "Server") -> list[str]:
-    flags = (("--profile", one.profile), ("--max-profile", one.max_profile))
+def format_flags(server: "Server") -> list[str]:
+    flags = (("--profile", server.profile), ("--max-profile", server.max_profile))
     return [f"{flag} {value}" for flag, value in flags if value]
 
 
-def note_servers(found: ServerJudgement) -> None:
+def note_servers(judgement: ServerJudgement) -> None:
     """Notes on stderr: which server decided, and where a running server differs."""
-    if found.server is not None and found.server.config:
-        note(f"Decided as the running server does (process {found.server.pid}), by {found.server.config}.")
-    for one in found.servers:
-        for difference in one.differences:
+    if judgement.server is not None and judgement.server.config:
+        note(f"Decided as the running server does (process {judgement.server.pid}), by {judgement.server.config}.")
+    for server in judgement.servers:
+        for difference in server.differences:
             note(difference)
-        if found.server is None and one.config != (str(found.settings.config) if found.settings.config else None):
-            note(f"Process {one.pid} uses {describe_config(one)}.")
+        if judgement.server is None and server.config != (
+            str(judgement.settings.config) if judgement.settings.config else None
+        ):
+            note(f"Process {server.pid} uses {describe_config(server)}.")
 
 
-def to_json(one: "Server") -> dict[str, Any]:
+def to_json(server: "Server") -> dict[str, Any]:
     return {
-        "pid": one.pid,
-        "config": one.config,
-        "profile": one.profile,
-        "max_profile": one.max_profile,
-        "since": format_time(one.since),
-        "fault": one.fault or None,
-        "restart": list(one.restart),
+        "pid": server.pid,
+        "config": server.config,
+        "profile": server.profile,
+        "max_profile": server.max_profile,
+        "since": format_time(server.since),
+        "fault": server.fault or None,
+        "restart": list(server.restart),
     }

@@ -26,50 +26,50 @@ menugate status --json                    for a program
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("status", EXAMPLES, run)
-    add_place(one)
-    add_posture(one)
-    add_json(one)
+    command = commands.add("status", EXAMPLES, run)
+    add_place(command)
+    add_posture(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judged = load_judgement(arguments)
-    settings, found = judged.settings, judged.law
-    limits = get_limits(found, settings)
+    judgement = load_judgement(arguments)
+    settings, configuration = judgement.settings, judgement.configuration
+    limits = get_limits(configuration, settings)
     with open_state_reader(settings) as state:
-        flagged = bool(arguments.profile or (judged.server and judged.server.profile))
-        stands = build_posture_view(settings, limits, state, flagged)
-        waits = build_pending_view(settings, limits, state, time.time_ns())
-        facts = collect_status(settings, found, state) | posture_to_json(stands) | {"waiting": waits.to_json()}
-    facts["servers"] = [servers.to_json(one) for one in judged.servers]
+        by_flag = bool(arguments.profile or (judgement.server and judgement.server.profile))
+        view = build_posture_view(settings, limits, state, by_flag)
+        pending = build_pending_view(settings, limits, state, time.time_ns())
+        facts = collect_status(settings, configuration, state) | posture_to_json(view) | {"waiting": pending.to_json()}
+    facts["servers"] = [servers.to_json(server) for server in judgement.servers]
     if arguments.json:
         print_json(facts)
         return 0
-    show_badge(stands.posture)
-    show_pending_changes(stands.choice)
-    show_waiting(waits, settings.person)
+    show_badge(view.posture)
+    show_pending_changes(view.choice)
+    show_waiting(pending, settings.person)
     show_status(facts)
-    for difference in [difference for one in judged.servers for difference in one.differences]:
+    for difference in [difference for server in judgement.servers for difference in server.differences]:
         say_prose((format_one_line(difference), "yellow"))
-    set_terminal_title(stands.posture, settings.workspace.name)
+    set_terminal_title(view.posture, settings.workspace.name)
     return 0
 
 
-def show_waiting(waits: PendingView, reader: str) -> None:
+def show_waiting(pending: PendingView, reader: str) -> None:
     """Above everything else, because it is what the person has to act on."""
-    for one in waits.paused[:MAX_LISTED]:
-        what = format_one_line(f"paused: {one.run}{format_owner(one.principal, reader)}")
-        say_prose((what, "yellow"), f", since {format_time(one.hold.at)}")
-        target = format_target_options(one, reader)
-        say_prose(format_one_line(f"{one.hold.reason}; resume with `menugate next{target}`"), indent="  ")
-    show_more_count(len(waits.paused), "menugate status --json")
-    for asked in waits.asked[:MAX_LISTED]:
-        what = f"needs your approval: `{asked.wanted.tool}`{format_owner(asked.wanted.principal, reader)}"
-        say_prose((format_one_line(what), "yellow"), f", since {format_time(asked.asked)}")
-        shows = f"menugate approvals show {asked.id}" if asked.whole else "menugate approvals"
-        answers = f"`menugate approve {asked.id}` or `menugate deny {asked.id}`"
-        say_prose(f"{answers}; `{shows}` shows the call", indent="  ")
-    show_more_count(len(waits.asked), "menugate approvals")
+    for paused_run in pending.paused[:MAX_LISTED]:
+        text = format_one_line(f"paused: {paused_run.run}{format_owner(paused_run.principal, reader)}")
+        say_prose((text, "yellow"), f", since {format_time(paused_run.hold.at)}")
+        target = format_target_options(paused_run, reader)
+        say_prose(format_one_line(f"{paused_run.hold.reason}; resume with `menugate next{target}`"), indent="  ")
+    show_more_count(len(pending.paused), "menugate status --json")
+    for approval in pending.asked[:MAX_LISTED]:
+        text = f"needs your approval: `{approval.wanted.tool}`{format_owner(approval.wanted.principal, reader)}"
+        say_prose((format_one_line(text), "yellow"), f", since {format_time(approval.asked)}")
+        show_command = f"menugate approvals show {approval.id}" if approval.whole else "menugate approvals"
+        answers = f"`menugate approve {approval.id}` or `menugate deny {approval.id}`"
+        say_prose(f"{answers}; `{show_command}` shows the call", indent="  ")
+    show_more_count(len(pending.asked), "menugate approvals")
 
 
 def show_more_count(count: int, where: str) -> None:
@@ -81,12 +81,12 @@ def show_status(facts: dict[str, Any]) -> None:
     from mcp_server.installation import describe_installation
 
     rows = [("workspace", str(facts["workspace"])), ("config", str(facts["config"] or "none"))]
-    for number, (axis, one) in enumerate(facts["posture"].items()):
-        value = {True: "on", False: "off"}.get(one["value"], one["value"])
-        rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {one['from']}"))
-    if low := facts["narrowed"]:
-        rows.append(("narrowed", f"{low['says']} To get the usual posture back, type one after another:"))
-        rows += [("", one) for one in low["commands"]]
+    for number, (axis, setting) in enumerate(facts["posture"].items()):
+        value = {True: "on", False: "off"}.get(setting["value"], setting["value"])
+        rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {setting['from']}"))
+    if narrowing := facts["narrowed"]:
+        rows.append(("narrowed", f"{narrowing['says']} To get the usual posture back, type one after another:"))
+        rows += [("", command) for command in narrowing["commands"]]
     rows += [
         ("ceiling", describe_ceiling(facts["ceiling"], facts["ceiling_set_by"])),
         ("menus", describe_configuration(facts["modes"], facts["tools"], facts["rules"])),
@@ -95,50 +95,53 @@ def show_status(facts: dict[str, Any]) -> None:
         ("sandbox", facts["guards"]["sandbox"]),
         ("runs from", describe_installation(facts["installation"]["inside"], facts["installation"]["linked"])),
     ]
-    if one := facts["review"]:
-        rows.append(("review", f"{one['model']} at {one['place']} gets the record of every finished run"))
+    if reviewer := facts["review"]:
+        rows.append(("review", f"{reviewer['model']} at {reviewer['place']} gets the record of every finished run"))
     rows += format_state_rows(facts) if facts["ran"] else [("state", NOT_YET), *format_call_rows(facts, "running")]
     print_table(rows + format_key_rows(facts))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
         print_table(
-            [(str(one["seq"]), one["at"], one["tool"], one["code"], one["reason"]) for one in facts["refusals"]]
+            [(str(row["seq"]), row["at"], row["tool"], row["code"], row["reason"]) for row in facts["refusals"]]
         )
 
 
-def describe_work(one: dict[str, Any]) -> str:
+def describe_work(work: dict[str, Any]) -> str:
     from mcp_server.model.text import quote_text
 
-    name = f"`{one['tool']}`" + (f" `{one['about']}`" if one["about"] else "")
-    pids = f"pid {', '.join(map(str, one['processes']))}, " if one["processes"] else ""
-    behind = ", in the background" if one["in_background"] else ""
-    whose = f"session {one['session']}" + (f" of {quote_text(one['client'])}" if one["client"] else "")
-    return f"{name} since {one['since']}{behind} ({pids}{whose}, {one['principal']}, server {one['server']})"
+    name = f"`{work['tool']}`" + (f" `{work['about']}`" if work["about"] else "")
+    pids = f"pid {', '.join(map(str, work['processes']))}, " if work["processes"] else ""
+    background = ", in the background" if work["in_background"] else ""
+    owner = f"session {work['session']}" + (f" of {quote_text(work['client'])}" if work["client"] else "")
+    return f"{name} since {work['since']}{background} ({pids}{owner}, {work['principal']}, server {work['server']})"
 
 
 def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    folder, last = facts["keys"]["folder"], facts["keys"]["last"]
-    how = f"; {describe_key_lifetime(last)}" if last else ""
-    rows = [("keys", f"{folder or 'none on disk'}{how}")]
-    rows += [("", says) for says in facts["unfit_keys"]]
+    folder, lifetime = facts["keys"]["folder"], facts["keys"]["last"]
+    lifetime_text = f"; {describe_key_lifetime(lifetime)}" if lifetime else ""
+    rows = [("keys", f"{folder or 'none on disk'}{lifetime_text}")]
+    rows += [("", text) for text in facts["unfit_keys"]]
     if facts["foreign"]:
-        says = "belongs to another account; it is left alone, and only what narrows counts here"
-        rows.append(("", f"{facts['foreign']} {says}"))
+        text = "belongs to another account; it is left alone, and only the choices in it that narrow count here"
+        rows.append(("", f"{facts['foreign']} {text}"))
     return rows
 
 
 def format_call_rows(facts: dict[str, Any], head: str = "") -> list[tuple[str, str]]:
-    shown, more = facts["calls"][:MAX_CALLS], len(facts["calls"]) - MAX_CALLS
-    rows = [("" if number else head, describe_work(one)) for number, one in enumerate(shown)]
-    return rows + [("", f"and {more} more; `menugate status --json` lists them all")][: more > 0]
+    shown, hidden_count = facts["calls"][:MAX_CALLS], len(facts["calls"]) - MAX_CALLS
+    rows = [("" if number else head, describe_work(work)) for number, work in enumerate(shown)]
+    return rows + [("", f"and {hidden_count} more; `menugate status --json` lists them all")][: hidden_count > 0]
 
 
 def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     state, ledger = facts["state"], facts["ledger"]
-    by = {one["pid"]: one["config"] for one in facts["servers"] if one["config"] != str(facts["config"])}
-    lives = ", ".join(
-        f"process {one['pid']} since {one['since']}" + (f", by {by[one['pid']]}" if by.get(one["pid"]) else "")
-        for one in facts["running"]
+    configs = {
+        server["pid"]: server["config"] for server in facts["servers"] if server["config"] != str(facts["config"])
+    }
+    servers = ", ".join(
+        f"process {server['pid']} since {server['since']}"
+        + (f", by {configs[server['pid']]}" if configs.get(server["pid"]) else "")
+        for server in facts["running"]
     )
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"
     from mcp_server.state.engine.disk import FULL
@@ -149,7 +152,7 @@ def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
             "state",
             f"{state['file']}, {state['bytes'] / 1024:,.0f} KB" + (f"; {state['lost']}" if state["lost"] else ""),
         ),
-        ("running", lives or "nothing"),
+        ("running", servers or "nothing"),
         *format_call_rows(facts),
         ("sessions", facts["unreadable"] or f"{facts['sessions']:,}"),
         ("ledger", f"{format_count(ledger['rows'], 'row')}, " + (ledger["fault"] or anchored)),

@@ -20,12 +20,12 @@ menugate summary --json               for a program
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("summary", EXAMPLES, run)
-    one.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
-    one.add_argument("--list", action="store_true", help="list every run on record")
-    one.add_argument("--upto", type=parse_whole_number, metavar="SEQ", help="ignore calls after this row")
-    add_place(one)
-    add_json(one)
+    command = commands.add("summary", EXAMPLES, run)
+    command.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
+    command.add_argument("--list", action="store_true", help="list every run on record")
+    command.add_argument("--upto", type=parse_whole_number, metavar="SEQ", help="ignore calls after this row")
+    add_place(command)
+    add_json(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,14 +33,17 @@ def run(arguments: argparse.Namespace) -> int:
         return show_runs(state, arguments.json) if arguments.list else show_summary(state, arguments)
 
 
-def show_runs(state: "Reader", as_data: bool) -> int:
-    found = [one for one in map(state.build_summary, state.find_runs()) if one is not None]
-    if as_data:
-        print_json([{"run": one.run, "principal": one.principal, **one.facts} for one in found])
-    elif not found:
+def show_runs(state: "Reader", for_programs: bool) -> int:
+    summaries = [summary for summary in map(state.build_summary, state.find_runs()) if summary is not None]
+    if for_programs:
+        print_json([{"run": summary.run, "principal": summary.principal, **summary.facts} for summary in summaries])
+    elif not summaries:
         say("No runs on record.")
     else:
-        rows = [(one.run, str(one.facts.get("from", "")), str(one.facts["calls"]), one.principal) for one in found]
+        rows = [
+            (summary.run, str(summary.facts.get("from", "")), str(summary.facts["calls"]), summary.principal)
+            for summary in summaries
+        ]
         print_table(rows, head=("run", "from", "calls", "whose"), right=(2,))
     return 0
 
@@ -49,13 +52,15 @@ def show_summary(state: "Reader", arguments: argparse.Namespace) -> int:
     run = arguments.run_id or next(iter(state.find_runs()), None)
     if run is None:
         raise CliError("no run is on record yet.")
-    found = state.build_summary(run, arguments.upto)
-    if found is None:
+    summary = state.build_summary(run, arguments.upto)
+    if summary is None:
         raise CliError(f"there is no run `{run}` on record; `menugate summary --list` lists them.")
     if arguments.json:
-        print_json(found.data)
+        print_json(summary.data)
     else:
-        say(found.text.rstrip("\n"))
+        say(summary.text.rstrip("\n"))
         if arguments.run_id is None:
-            note(f"The newest run; `menugate summary --list` lists all. As a resource: menugate://run/{run}/summary")
+            note(
+                f"The newest run; `menugate summary --list` lists all. Clients read it at menugate://run/{run}/summary"
+            )
     return 0

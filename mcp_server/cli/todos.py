@@ -48,33 +48,33 @@ MAX_TITLE_CHARS = 80
 
 def add(commands: CommandGroup) -> None:
     actions = add_actions(commands.add("todos", EXAMPLES, None))
-    every = actions.add("list", LIST, run_list, "list the todos of every session")
-    every.add_argument("--status", choices=tuple(map(str, TodoState)), help="only todos in this state")
-    show = actions.add("show", SHOW, run_show, "show one todo in full, with its history")
-    accepted = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
-    rejected = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
-    for action in (show, accepted, rejected):
-        action.add_argument("id", metavar="ID", help="the id of the todo, or enough of its beginning")
-    accepted.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
-    rejected.add_argument("note", metavar="WORDS", help="what is missing")
-    for action in (every, show, accepted, rejected):
+    list_action = actions.add("list", LIST, run_list, "list the todos of every session")
+    list_action.add_argument("--status", choices=tuple(map(str, TodoState)), help="only todos in this state")
+    show_action = actions.add("show", SHOW, run_show, "show one todo in full, with its history")
+    accept_action = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
+    reject_action = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
+    for action in (show_action, accept_action, reject_action):
+        action.add_argument("id", metavar="ID", help="the id of the todo, or the beginning of it")
+    accept_action.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
+    reject_action.add_argument("note", metavar="WORDS", help="what is missing")
+    for action in (list_action, show_action, accept_action, reject_action):
         add_place(action)
-    add_json(every)
-    add_json(show)
+    add_json(list_action)
+    add_json(show_action)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
     with open_state_reader(settings_from_arguments(arguments)) as state:
-        found = list(state.load_records(KIND)) if state else []
+        todos = list(state.load_records(KIND)) if state else []
     if arguments.status:
-        found = [one for one in found if one[1].mark == arguments.status]
+        todos = [entry for entry in todos if entry[1].mark == arguments.status]
     if arguments.json:
-        print_json([to_json(owner, document) for owner, document in found])
-    elif not found:
+        print_json([to_json(owner, document) for owner, document in todos])
+    elif not todos:
         say("No todos here." if state else NOT_YET)
     else:
         print_table(
-            [(document.id, *_format_cells(document), _get_session(owner)) for owner, document in found], head=HEAD
+            [(document.id, *_format_cells(document), _get_session(owner)) for owner, document in todos], head=HEAD
         )
     return 0
 
@@ -123,24 +123,25 @@ def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row
     """The rows of the ledger about this todo, oldest first."""
     from mcp_server.state.engine.rows import LedgerFilter
 
-    wanted = LedgerFilter(session=_get_session(owner), kinds=("record",))
+    row_filter = LedgerFilter(session=_get_session(owner), kinds=("record",))
     return [
         row
-        for row in state.read_rows(wanted)
+        for row in state.read_rows(row_filter)
         if (row.fields.get("record"), row.fields.get("id")) == (KIND, document.id)
     ]
 
 
 def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
     """The todo with this id, or with an id that begins so, and its owner."""
-    every: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
-    found = [one for one in every if one[1].id == id] or [one for one in every if id and one[1].id.startswith(id)]
-    if not found:
+    todos: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
+    exact = [todo for todo in todos if todo[1].id == id]
+    matches = exact or [todo for todo in todos if id and todo[1].id.startswith(id)]
+    if not matches:
         raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` lists them.")
-    if len(found) > 1:
-        names = join_names((one[1].id for one in found[:10]), "and")
+    if len(matches) > 1:
+        names = join_names((todo[1].id for todo in matches[:10]), "and")
         raise CliError(f"several todos begin with `{id[:40]}`: {names}.")
-    return found[0]
+    return matches[0]
 
 
 def run_accept(arguments: argparse.Namespace) -> int:

@@ -33,17 +33,17 @@ Every option of `menugate serve` can be set in the environment; an option on the
   MENUGATE_WORKSPACE        the folder that tools work in
   MENUGATE_CONFIG           the operator's menugate.yaml
   MENUGATE_MENUS            folders with modes of your own, separated by colons
-  MENUGATE_MODE             the one mode of every session
+  MENUGATE_MODE             the only mode, for every session
   MENUGATE_LISTING          what tools/list shows
   MENUGATE_PROFILE          what may run without asking you
   MENUGATE_MAX_PROFILE      the highest profile allowed
   MENUGATE_HTTP             HOST:PORT, to serve over HTTP
-  MENUGATE_NO_AUTH          1 asks for no token (loopback only)
+  MENUGATE_NO_AUTH          1 to accept calls without a token (loopback only)
   MENUGATE_ALLOWED_HOSTS    more Host headers to accept
   MENUGATE_ALLOWED_ORIGINS  web pages that may call the server
 
 MENUGATE_STATE_HOME names the folder for your keys. Set it for the server and for the commands you type. COLUMNS sets
-the width of text, NO_COLOR turns colours off, and the OTEL_ variables send traces and metrics somewhere.
+the width of text, NO_COLOR turns colours off, and the OTEL_ variables turn on traces and metrics.
 """,
         "docs/hosts.md",
     ),
@@ -61,8 +61,8 @@ again when it changes; for the others menugate adds two tools that reach the res
     "modes": HelpTopic(
         """
 A mode is a named set of tools. A model starts with the six meta-tools and enters a mode to get that mode's tools. You
-can add modes of your own in YAML, without Python. (The work mode, which says what kind of work you allow, is another
-thing: see `menugate help posture`.)
+can add modes of your own in YAML, without Python. (The work mode, which says what kind of work you allow, is something
+else: see `menugate help posture`.)
 
   menugate menus
   menugate menus swe
@@ -101,8 +101,8 @@ The operator can set a ceiling that no choice goes beyond.
     ),
     "record": HelpTopic(
         """
-Every decision is written to a ledger before its tool runs. The rows form a chain of hashes, so that a changed, removed
-or added row is noticed. `why` says who or what allowed or refused a call.
+Every decision is written to a ledger before its tool runs. The rows form a chain of hashes, and `verify` finds rows
+that were changed or removed; SECURITY.md says what it cannot find. `why` says who or what allowed or refused a call.
 
   menugate audit tail
   menugate audit why 117
@@ -113,8 +113,8 @@ or added row is noticed. `why` says who or what allowed or refused a call.
     ),
     "rules": HelpTopic(
         """
-Rules in menugate.yaml narrow or spare questions: `deny` and `block` refuse, `ask` asks you, and `allow` runs a call
-that would have been asked about. The most cautious rule wins, whatever the order. Examples beside a rule are its test.
+Rules in menugate.yaml decide about calls: `deny` and `block` refuse, `ask` asks you, and `allow` runs a call without
+asking you. The strictest rule wins, whatever the order. A rule can have examples, which test it.
 
   menugate rules list
   menugate rules test
@@ -125,8 +125,8 @@ that would have been asked about. The most cautious rule wins, whatever the orde
     "state": HelpTopic(
         """
 The state of a workspace is in its folder .menugate: the ledger, the posture, approvals and messages. No tool can open
-it. Your keys are elsewhere, by default in ~/.local/state/menugate, so that nothing that writes in the workspace can
-forge the record. `menugate status` names both places; `menugate doctor` checks them.
+it. Your keys are elsewhere, by default in ~/.local/state/menugate, where no tool and no sandboxed command can read
+them. `menugate status` names both places; `menugate doctor` checks them.
 
   menugate status
   menugate doctor
@@ -136,8 +136,8 @@ forge the record. `menugate status` names both places; `menugate doctor` checks 
     ),
     "stop": HelpTopic(
         """
-`stop` ends every run here with all it started, clears its state, and refuses new calls until you type `next`. `pause`
-ends nothing: runs wait and keep their state.
+`stop` ends every run here and everything it started, clears its state, and refuses new calls until you type `next`.
+`pause` ends nothing: runs wait and keep their state.
 
   menugate stop
   menugate pause --reason "lunch"

@@ -23,34 +23,34 @@ menugate untrust    its allow rules and prompts no longer count; rules that narr
 
 
 def add(commands: CommandGroup) -> None:
-    one = commands.add("trust", TRUST, run)
-    one.add_argument("--show", action="store_true", help="only show what would count")
-    add_place(one)
-    add_json(one)
+    command = commands.add("trust", TRUST, run)
+    command.add_argument("--show", action="store_true", help="only show what would count")
+    add_place(command)
+    add_json(command)
     other = commands.add("untrust", UNTRUST, run_untrust)
     add_place(other)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.show:
-        judged = load_judgement(arguments)
-        show(arguments, judged.law, judged.settings)
-        note_servers(judged)
+        judgement = load_judgement(arguments)
+        show(arguments, judgement.configuration, judgement.settings)
+        note_servers(judgement)
         return 0
     settings = settings_from_arguments(arguments)
     # Trust is for the files as they are on disk, which therefore must be valid.
-    found = load_valid_configuration(arguments, settings)
-    if not found.own.texts:
+    configuration = load_valid_configuration(arguments, settings)
+    if not configuration.own.texts:
         raise CliError("there is nothing to trust: this folder has no menugate.yaml and no menugate.prompts/.")
     from mcp_server.model.results import Refusal
     from mcp_server.state.trust import Trusted
 
-    trusted, digest = Trusted(settings.secrets), found.own.digest
+    trusted, digest = Trusted(settings.secrets), configuration.own.digest
     try:
         change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
     except Refusal as refused:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-    show(arguments, replace(found, trusted=True), settings)
+    show(arguments, replace(configuration, trusted=True), settings)
     note(
         "Trusted until one of these files changes. Running servers apply the rules at once, prompts when they restart."
     )
@@ -70,18 +70,18 @@ def run_untrust(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show(arguments: argparse.Namespace, found: "Configuration", settings: "Settings") -> None:
+def show(arguments: argparse.Namespace, configuration: "Configuration", settings: "Settings") -> None:
     if arguments.json:
-        print_json(to_json(found, settings))
+        print_json(to_json(configuration, settings))
     else:
-        show_trust(found, settings)
+        show_trust(configuration, settings)
 
 
-def to_json(found: "Configuration", settings: "Settings") -> dict[str, object]:
-    own = found.own
+def to_json(configuration: "Configuration", settings: "Settings") -> dict[str, object]:
+    own = configuration.own
     return {
         "folder": settings.workspace,
-        "trusted": found.trusted,
+        "trusted": configuration.trusted,
         "sha256": own.digest,
         "files": list(own.texts),
         "allow": [rule.text for rule in own.widening_rules],
@@ -90,16 +90,16 @@ def to_json(found: "Configuration", settings: "Settings") -> dict[str, object]:
     }
 
 
-def show_trust(found: "Configuration", settings: "Settings") -> None:
-    own = found.own
-    state = ("trusted", "green") if found.trusted else ("not trusted", "yellow")
+def show_trust(configuration: "Configuration", settings: "Settings") -> None:
+    own = configuration.own
+    state = ("trusted", "green") if configuration.trusted else ("not trusted", "yellow")
     say(f"{settings.workspace}: ", state)
     if not own.texts:
         say_prose("This folder has no menugate.yaml and no menugate.prompts/.")
         return
     rows = [("files", name) for name in own.texts]
-    rows += [("counts in any case", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
-    by_trust = "counts" if found.trusted else "counts if trusted"
+    rows += [("counts anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
+    by_trust = "counts" if configuration.trusted else "counts if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     print_table(rows)

@@ -20,7 +20,7 @@ decision. This command is for you, at the terminal.
 """
 FIRST_SESSION = """
 claude mcp add menugate -- menugate serve    connect a host; see docs/hosts.md for others
-menugate status                              what holds here, and what needs you
+menugate status                              what is in force, what is running and what needs you
 menugate approvals                           the calls that need your approval; then `menugate approve ID`
 menugate profile trusted                     allow more; `menugate stop` ends everything
 menugate audit tail                          what happened, and why
@@ -38,11 +38,11 @@ def get_actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def get_subcommands(command: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    found: dict[str, Any] = {}
-    for one in get_actions(command):
-        if is_subcommand(one):
-            found |= cast(Any, one).choices
-    return found
+    subcommands: dict[str, Any] = {}
+    for action in get_actions(command):
+        if is_subcommand(action):
+            subcommands |= cast(Any, action).choices
+    return subcommands
 
 
 class WordFormatter(argparse.HelpFormatter):
@@ -64,6 +64,8 @@ class WordFormatter(argparse.HelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         if action.choices is None or action.help in (None, argparse.SUPPRESS) or is_subcommand(action):
+            return action.help
+        if len(list(action.choices)) == 1:  # a word such as `fix`, which the heading shows already
             return action.help
         return f"{action.help}: {join_names(action.choices)}".replace("%", "%%")
 
@@ -123,7 +125,7 @@ def render_overview(topics: Iterable[str]) -> str:
         ("docs/", "the whole manual; docs/hosts.md connects a host, docs/posture.md is about what may run"),
     )
     rows = [render_row(name, says, 23, width) for name, says in more]
-    return "\n\n".join([*parts, "\n".join([render_heading("Go on"), *rows])]) + "\n"
+    return "\n\n".join([*parts, "\n".join([render_heading("More help"), *rows])]) + "\n"
 
 
 def render_heading(text: str) -> str:
@@ -142,9 +144,11 @@ def render_row(name: str, text: str, column: int, width: int) -> str:
 def render_usage(command: argparse.ArgumentParser) -> str:
     """One line: `usage: menugate explain [options] TOOL [JSON]`."""
     actions = get_actions(command)
-    own = [render_argument(one) for one in actions if not one.option_strings and one.help != argparse.SUPPRESS]
-    options = ["[options]"] if any(one.option_strings and one.dest != "help" for one in actions) else []
-    return " ".join(["usage:", command.prog, *options, *own])
+    positionals = [
+        render_argument(action) for action in actions if not action.option_strings and action.help != argparse.SUPPRESS
+    ]
+    options = ["[options]"] if any(action.option_strings and action.dest != "help" for action in actions) else []
+    return " ".join(["usage:", command.prog, *options, *positionals])
 
 
 def render_argument(action: argparse.Action) -> str:
@@ -182,10 +186,12 @@ def describe_unknown_word(command: argparse.ArgumentParser, word: str) -> str:
 
     if not word.startswith("-"):
         return f"unexpected argument {quote_text(word)}."
-    options = [name for one in get_actions(command) if one.help != argparse.SUPPRESS for name in one.option_strings]
-    given = word.partition("=")[0]
-    near = find_nearest_name(given, options)
-    return f"`{command.prog}` has no option {quote_text(given)}" + (f"; did you mean `{near}`?" if near else ".")
+    options = [
+        name for action in get_actions(command) if action.help != argparse.SUPPRESS for name in action.option_strings
+    ]
+    option = word.partition("=")[0]
+    near = find_nearest_name(option, options)
+    return f"`{command.prog}` has no option {quote_text(option)}" + (f"; did you mean `{near}`?" if near else ".")
 
 
 def describe_unknown_command(word: str, topics: Sequence[str]) -> str:
@@ -202,14 +208,14 @@ def describe_unknown_command(word: str, topics: Sequence[str]) -> str:
 
 def find_unknown_option(command: argparse.ArgumentParser, words: Sequence[str]) -> str | None:
     """The first word that looks like an option and is none, so that it is named before whatever else is missing."""
-    known = [name for one in get_actions(command) for name in one.option_strings]
+    known = [name for action in get_actions(command) for name in action.option_strings]
     for word in words:
         if word == "--":
             return None
-        given = word.partition("=")[0]
+        option = word.partition("=")[0]
         if re.match(r"--?[A-Za-z]", word) and " " not in word:
-            found = any(name.startswith(given) for name in known) or (word[1] != "-" and word[:2] in known)
-            if not found:
+            is_known = any(name.startswith(option) for name in known) or (word[1] != "-" and word[:2] in known)
+            if not is_known:
                 return word
     return None
 
@@ -225,6 +231,6 @@ REWORDED = (
 
 def reword_argparse(message: str) -> str:
     for pattern, words in REWORDED:
-        if found := pattern.fullmatch(message):
-            return found.expand(words)
+        if match := pattern.fullmatch(message):
+            return match.expand(words)
     return message

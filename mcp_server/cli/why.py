@@ -24,7 +24,7 @@ class CallHistory:
 
     call: "Row"
     outcome: "Row | None"
-    chosen: "Row | None"
+    posture_choice: "Row | None"
     """The newest choice of a posture before the call."""
     questions: tuple["Row", ...]
     """The same call, asked about earlier in the same session."""
@@ -39,7 +39,7 @@ class CallHistory:
         if fields.get("effect"):
             yield "would do" if self.call.kind != "intent" else "did", _describe_effect(fields)
         yield "called by", _describe_caller(fields)
-        yield "stood in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
+        yield "called in", f"mode {fields.get('mode') or 'ROOT'}, stage {fields.get('stage') or 'unknown'}"
         yield "posture", " | ".join(_describe_axis(fields, axis) for axis in AXES)
         yield "chosen by", self._describe_choice()
         for row in self.questions:
@@ -67,11 +67,11 @@ class CallHistory:
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
 
     def _describe_choice(self) -> str:
-        if self.chosen is None:
-            return "nobody; it comes from the operator's file or the defaults"
-        fields = self.chosen.fields
+        if self.posture_choice is None:
+            return "nobody; these are the operator's settings or the defaults"
+        fields = self.posture_choice.fields
         return (
-            f"{fields.get('principal')}, in row {self.chosen.seq}, {format_time(self.chosen.at)}:"
+            f"{fields.get('principal')}, in row {self.posture_choice.seq}, {format_time(self.posture_choice.at)}:"
             f" {describe_transition(fields)} ({fields.get('reason') or 'no reason given'})"
         )
 
@@ -85,8 +85,8 @@ class CallHistory:
 
 def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
     """What the ledger knows about the call of this row; None if the row is not about a call."""
-    other = find_partner_row(state, row)
-    call, outcome = (other, row) if row.kind == "outcome" else (row, other)
+    partner = find_partner_row(state, row)
+    call, outcome = (partner, row) if row.kind == "outcome" else (row, partner)
     if call is None or call.kind not in VERDICTS:
         return None
     return CallHistory(call, outcome, _find_posture_choice(state, call), tuple(_find_questions(state, call)))
@@ -95,21 +95,23 @@ def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
 def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
     from mcp_server.state.engine.rows import LedgerFilter
 
-    wish = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
+    row_filter = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
     # Sessions move by transitions, too; only those of a posture have a profile.
-    moves = [row for row in state.read_rows(wish) if "profile" in (row.fields.get("to") or {})]
-    return moves[-1] if moves else None
+    choices = [row for row in state.read_rows(row_filter) if "profile" in (row.fields.get("to") or {})]
+    return choices[-1] if choices else None
 
 
 def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
     from mcp_server.state.engine.rows import LedgerFilter
 
     fields = call.fields
-    wish = LedgerFilter(session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq)
-    for row in state.read_rows(wish):
+    row_filter = LedgerFilter(
+        session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq
+    )
+    for row in state.read_rows(row_filter):
         # The call that used the approval may be worded differently from the one that was asked about.
-        used = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
-        if used or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
+        is_redeemed = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
+        if is_redeemed or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
             yield row
 
 
@@ -131,18 +133,18 @@ def _describe_axis(fields: Any, axis: str) -> str:
     return f"reasoning {'on' if value else 'off'}" if axis == "reasoning" else str(value)
 
 
-def show_call_history(answer: CallHistory) -> None:
-    say((f"{answer.call.kind} {answer.call.seq}", "bold"), f"  {format_time(answer.call.at)}")
-    print_table([(f"  {name}", text) for name, text in answer.describe_parts()])
+def show_call_history(history: CallHistory) -> None:
+    say((f"{history.call.kind} {history.call.seq}", "bold"), f"  {format_time(history.call.at)}")
+    print_table([(f"  {name}", text) for name, text in history.describe_parts()])
 
 
-def to_json(answer: CallHistory) -> dict[str, Any]:
+def to_json(history: CallHistory) -> dict[str, Any]:
     from mcp_server.cli.ledger import row_to_json
 
     return {
-        "call": row_to_json(answer.call),
-        "outcome": row_to_json(answer.outcome) if answer.outcome else None,
-        "posture_chosen": row_to_json(answer.chosen) if answer.chosen else None,
-        "questions": [row_to_json(row) for row in answer.questions],
-        "says": [{"about": name, "text": text} for name, text in answer.describe_parts()],
+        "call": row_to_json(history.call),
+        "outcome": row_to_json(history.outcome) if history.outcome else None,
+        "posture_chosen": row_to_json(history.posture_choice) if history.posture_choice else None,
+        "questions": [row_to_json(row) for row in history.questions],
+        "says": [{"about": name, "text": text} for name, text in history.describe_parts()],
     }

@@ -30,26 +30,26 @@ HOST = RecordField(
         "listing": KeySpec(EnumField(tuple(Listing)), "what its `tools/list` shows", required=True),
         "relists": KeySpec(
             BoolField(),
-            "whether it lists again as soon as it hears of a change, so that a result is held back until it has",
+            "whether it fetches the list as soon as it is notified of a change, so that a result should wait for that",
             required=True,
         ),
         "commands": KeySpec(
             EnumField(tuple(Commands)),
-            "`person` if there is evidence that only its user can use prompts; only then it is offered the commands "
-            "that act, such as `mode` and `pause`",
+            "`person` if it is known, with evidence, to keep prompts for its user: only such a host is offered the "
+            "commands that act, such as `mode` and `pause`",
         ),
         "notices": KeySpec(
             BoolField(),
             "whether it may be notified that a list changed; `false` if that does harm (default: true)",
         ),
-        "evidence": KeySpec(LineField(240), "how that is known"),
+        "evidence": KeySpec(LineField(240), "how this is known"),
     },
     "A host program.",
 )
 ROWS = ListField(HOST)
 HOSTS = RecordField(
     {"hosts": KeySpec(ROWS, "one entry per host", required=True)},
-    "What is known about hosts. A full name wins over a beginning, a longer beginning over a shorter one.",
+    "What is known about hosts. A whole name wins over a beginning, and a longer beginning over a shorter one.",
 )
 
 

@@ -48,16 +48,18 @@ TOOLS = ListField(TOOL, min_items=1, max_items=1000)
 TEXTS = {
     "title": KeySpec(TITLE, "what people see instead of the name", required=True),
     "role": KeySpec(SENTENCE, "one sentence: who the reader is in this mode", required=True),
-    "goal": KeySpec(SENTENCE, "one sentence: what is to be reached", required=True),
+    "goal": KeySpec(SENTENCE, "one sentence: what to achieve", required=True),
     "offers": KeySpec(SENTENCE, "one sentence: what the tools can do", required=True),
-    "when": KeySpec(CLAUSE, "when to use it, as what follows `Use it`; shown beside the name at ROOT", required=True),
+    "when": KeySpec(
+        CLAUSE, "when to use it, as the words after `Use it`; shown next to the name at ROOT", required=True
+    ),
     "remember": KeySpec(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
 }
-ORDER = KeySpec(IntField(1, LAST), f"where the mode stands on the menu, smaller first; {LAST} if left out")
-MORE = KeySpec(TRIGGERS, "further words that enter the mode")
+ORDER = KeySpec(IntField(1, LAST), f"the mode's position in the menu, lowest first; {LAST} if left out")
+MORE = KeySpec(TRIGGERS, "other words that enter the mode")
 CHANGES = {
-    "add": KeySpec(TOOLS, "tools put after those that are there"),
-    "remove": KeySpec(TOOLS, "tools taken away"),
+    "add": KeySpec(TOOLS, "tools to add after the existing ones"),
+    "remove": KeySpec(TOOLS, "tools to remove"),
 }
 
 WHOLE = RecordField(
@@ -66,24 +68,24 @@ WHOLE = RecordField(
         **TEXTS,
         "order": ORDER,
         "triggers": MORE,
-        "tools": KeySpec(TOOLS, "the tools, in the order they are listed", required=True),
+        "tools": KeySpec(TOOLS, "the tools, in the order in which they are listed", required=True),
     },
     "A mode.",
 )
 DERIVED = RecordField(
     {
         "name": KeySpec(NAME, "the new mode's name", required=True),
-        "extends": KeySpec(NAME, "the mode whose tools and texts this one begins with", required=True),
+        "extends": KeySpec(NAME, "the mode from which tools and texts are copied", required=True),
         **{name: key._replace(required=name in OWN) for name, key in TEXTS.items()},
         "order": ORDER,
         "triggers": MORE,
         **CHANGES,
     },
-    "A new mode that begins with another's tools and texts.",
+    "A new mode with another mode's tools and texts to begin with.",
 )
 CHANGE = RecordField(
     {
-        "extends": KeySpec(NAME, "the mode that is changed", required=True),
+        "extends": KeySpec(NAME, "the mode to change", required=True),
         "triggers": MORE,
         **CHANGES,
     },

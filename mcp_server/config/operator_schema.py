@@ -41,8 +41,8 @@ KINDS = {
 }
 AXES = {
     "work_mode": (WorkMode, "the kind of work: `plan`, `research` and `review` only read"),
-    "run_control": (RunControl, "how often the person is asked: `manual` asks for every effect"),
-    "model_mode": (ModelMode, "how much thought the model is asked to spend"),
+    "run_control": (RunControl, "how often the user is asked: `manual` asks before every effect"),
+    "model_mode": (ModelMode, "only recorded with every call, until a tool uses it"),
     "ai_mode": (AiMode, "`chat` asks before any write"),
 }
 PROFILES = EnumField(tuple(Profile))

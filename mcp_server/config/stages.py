@@ -24,10 +24,10 @@ def _build_effects_shape(keys: type[StrEnum], says: str) -> RecordField:
 
 
 STAGES = _build_effects_shape(
-    Stage, "The effects that each stage of a run allows. Meta-tools are exempt; a stage nobody knows only reads."
+    Stage, "The effects that each stage of a run allows. Meta-tools are exempt; an unknown stage only reads."
 )
 WORK_MODES = _build_effects_shape(
-    WorkMode, "The effects that each work mode allows. Meta-tools are exempt; a work mode nobody knows only reads."
+    WorkMode, "The effects that each work mode allows. Meta-tools are exempt; an unknown work mode only reads."
 )
 
 

@@ -34,7 +34,7 @@ class Client(Protocol):
     @property
     def carried(self) -> Collection[str]:
         """The keys of the questions that this call comes back with, if a question ends a call and its answer starts it
-        again. Only we can put a key here."""
+        again. Only the server can put a key here."""
         ...
 
     def get_note(self, key: str) -> str:

@@ -54,7 +54,7 @@ class DocumentCause:
 
     event: str
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """A few words and numbers. They are kept for ever and shown to the person: no secret belongs here."""
+    """A few words and numbers. They are kept forever and shown to the user: no secret belongs here."""
 
 
 class Documents(Protocol):

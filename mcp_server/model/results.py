@@ -23,58 +23,58 @@ class Code(StrEnum):
 
     # Found by the decision, in the order of its layers.
     UNKNOWN_TOOL = "UNKNOWN_TOOL", "no tool of that name is registered"
-    BLOCKED = "BLOCKED", "the operator's blocklist forbids this call, whatever the profile or an approval says"
+    BLOCKED = "BLOCKED", "a block rule of the operator forbids this call, whatever the profile or an approval says"
     WRONG_MODE = "WRONG_MODE", "the tool belongs to a mode this session is not in; the answer names the mode to enter"
     WRONG_STAGE = "WRONG_STAGE", "the stage of this run does not include what the tool does"
-    WRONG_PHASE = "WRONG_PHASE", "the phase this run is in does not include the tool; the answer says how to go on"
-    READ_ONLY_WORK = "READ_ONLY_WORK", "the kind of work that holds only reads: a work mode like plan, or ai mode chat"
+    WRONG_PHASE = "WRONG_PHASE", "the phase this run is in does not include the tool; the answer says how to continue"
+    READ_ONLY_WORK = "READ_ONLY_WORK", "the work mode only reads (plan, research, review), or the AI mode is chat"
     PROFILE_TOO_LOW = (
         "PROFILE_TOO_LOW",
-        "the person's permission profile does not cover the tool, or not with these arguments",
+        "the user's permission profile does not cover the tool, or not with these arguments",
     )
     RULE_DENIED = "RULE_DENIED", "a deny rule matches the call"
     INVALID_ARGUMENTS = "INVALID_ARGUMENTS", "the arguments do not fit the tool's schema"
-    BUDGET_SPENT = "BUDGET_SPENT", "the run has used up a budget the person or the operator set"
-    PHASE_SPENT = "PHASE_SPENT", "the phase has used up its calls; its own tools lead on, or back"
-    RUN_PAUSED = "RUN_PAUSED", "the run is paused until the person lets it go on"
-    APPROVAL_REQUIRED = "APPROVAL_REQUIRED", "the call waits for the person's yes"
-    APPROVAL_DENIED = "APPROVAL_DENIED", "the person was asked about the call and did not say yes"
+    BUDGET_SPENT = "BUDGET_SPENT", "the run has used up a budget that the user or the operator set"
+    PHASE_SPENT = "PHASE_SPENT", "the phase has used up its calls; the phase tools lead to the next one, or back"
+    RUN_PAUSED = "RUN_PAUSED", "the run is paused until the user resumes it"
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED", "the call needs the user's approval"
+    APPROVAL_DENIED = "APPROVAL_DENIED", "the user was asked about the call and did not approve it"
     # Found on the way through the menus.
-    UNKNOWN_MODE = "UNKNOWN_MODE", "no mode answers to that name, number, title or trigger"
-    AMBIGUOUS_MODE = "AMBIGUOUS_MODE", "several modes answer; the answer lists them by number"
+    UNKNOWN_MODE = "UNKNOWN_MODE", "no mode has that name, number, title or trigger"
+    AMBIGUOUS_MODE = "AMBIGUOUS_MODE", "several modes match; the answer lists them by number"
     ALREADY_AT_ROOT = "ALREADY_AT_ROOT", "there is no mode to leave"
-    UNKNOWN_HANDLE = "UNKNOWN_HANDLE", "the menu handle is not known: made up, expired, or somebody else's"
+    UNKNOWN_HANDLE = "UNKNOWN_HANDLE", "the menu handle is unknown: it is made up, expired, or somebody else's"
     NOT_READ_ONLY = "NOT_READ_ONLY", "menu_read carries only tools that only read; menu_call carries the others"
     NOT_CARRIED = "NOT_CARRIED", "a carrier cannot carry meta-tools or itself; call them by their own names"
     # Found in a thought.
     REASONING_INCOMPLETE = (
         "REASONING_INCOMPLETE",
-        "reasoning is on, and the thought lacks what opens a run or joins two steps",
+        "reasoning is on, and the thought lacks a part that is needed to start or to continue",
     )
     # Found while the tool runs.
     TIMEOUT = "TIMEOUT", "the tool did not finish within its time and was stopped"
-    CANCELLED = "CANCELLED", "the client took the call back, or the person stopped the run"
-    BUSY = "BUSY", "the workspace's state is held by another process; nothing ran"
+    CANCELLED = "CANCELLED", "the client cancelled the call, or the user stopped the run"
+    BUSY = "BUSY", "another process is using the workspace's state; nothing ran"
     STORE_FULL = "STORE_FULL", "the ledger cannot be written because the disk is full; nothing ran"
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE", "the state file cannot be read or written; nothing ran"
     NOT_GRANTED = "NOT_GRANTED", "the tool tried to do more than this call was granted; nothing was done"
     PATH_REFUSED = "PATH_REFUSED", "the path leaves the workspace, is not a plain file or folder, or is protected"
-    NETWORK_REFUSED = (
-        "NETWORK_REFUSED",
-        "the place of the network is no public one, or not among those that may be reached",
-    )
-    NOT_FOUND = "NOT_FOUND", "there is nothing at that path"
-    ALREADY_EXISTS = "ALREADY_EXISTS", "something is already at that path"
+    NETWORK_REFUSED = "NETWORK_REFUSED", "the network address is not public, or not one that may be reached"
+    NOT_FOUND = "NOT_FOUND", "nothing exists at that path"
+    ALREADY_EXISTS = "ALREADY_EXISTS", "something already exists at that path"
     NOT_READ = "NOT_READ", "the file has to be read in this session before it is changed"
     STALE = "STALE", "the file changed since it was read"
     NO_MATCH = "NO_MATCH", "the text to replace is not in the file"
     AMBIGUOUS_MATCH = "AMBIGUOUS_MATCH", "the text to replace is in the file more than once"
     NOT_TEXT = "NOT_TEXT", "the file is not text"
-    UNKNOWN_ID = "UNKNOWN_ID", "this session has nothing of that id: made up, another session's, or gone"
-    WRONG_STATE = "WRONG_STATE", "what was asked does not follow from how far the thing is; the answer says what does"
-    NO_EVIDENCE = "NO_EVIDENCE", "what was claimed is not borne out by anything on record, or by nothing new"
+    UNKNOWN_ID = "UNKNOWN_ID", "nothing in this session has that id: it is made up, gone, or another session's"
+    WRONG_STATE = "WRONG_STATE", "this cannot be done in the current state; the answer says what can"
+    NO_EVIDENCE = "NO_EVIDENCE", "nothing on record, or nothing new, supports the claim"
     TOO_LARGE = "TOO_LARGE", "the file, argument, result or number of things is over its limit"
-    UNSAFE_REPOSITORY = "UNSAFE_REPOSITORY", "the repository names programs for git to run, and nothing here holds them"
+    UNSAFE_REPOSITORY = (
+        "UNSAFE_REPOSITORY",
+        "the repository makes git run programs, and no sandbox here can contain them",
+    )
     TOOL_FAILED = "TOOL_FAILED", "the tool ran and failed; the message says how"
     INTERNAL = "INTERNAL", "menugate itself failed; the details are in its log, not in the answer"
 

@@ -26,7 +26,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text that the person can ask for by name; hosts show it as a slash command."""
+    """A text that the user can ask for by name; hosts show it as a slash command."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ class Prompt:
     render: Callable[[Mapping[str, str]], Sequence[Message]]
     arguments: tuple[PromptArgument, ...] = ()
     ask: Callable[["Client", Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
-    """Asks through the client what the text needs first; the answers join the arguments."""
+    """Asks the user, through the client, for values that the text needs; the answers are added to the arguments."""
     render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
     """Used instead of `render` if the text depends on who asks: the principal comes first."""
 
@@ -116,4 +116,4 @@ class Pack:
     menus: tuple[str, ...] = ()
     """Folders with further mode files, as absolute paths."""
     longest_name: int = 0
-    """For a pack whose names come from outside and are longer than every host allows; 0 keeps the usual limit."""
+    """The longest tool name, for a pack whose names come from elsewhere; 0 keeps the limit that every host accepts."""

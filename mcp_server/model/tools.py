@@ -105,16 +105,16 @@ class Demand:
     effect: Effect
     profile: Profile
     confirm: str | None = None
-    """Why the person must approve first, in words for that person; None if nobody is asked."""
+    """Why the user must approve first, in words for the user; None if no approval is needed."""
     waivable: bool = False
-    """An allow rule may answer beforehand. True for `nobody knows this command`, never for a protection."""
+    """An allow rule may answer in advance. True for an unknown command, never for a protected path."""
     asked_below: Profile | None = None
-    """From this profile on nobody is asked about what is waivable: by choosing it the person has agreed."""
+    """From this profile on, a waivable question is not asked: choosing the profile has answered it."""
     takes: Profile | None = None
     """The profile that this really takes. Set if an approval below `asked_below` would be useless, because what runs
     there could not do this."""
     instead: tuple[str, ...] = ()
-    """The tools that do it there."""
+    """The tools that can do it at the lower profile."""
 
 
 class RuleSubject(StrEnum):

@@ -95,7 +95,7 @@ def load_claimed_choice(settings: "Settings", principal: str) -> "PostureChoice 
 def describe_other_account(settings: "Settings") -> str:
     """So that nobody believes that another account's servers follow; empty if there is no other account."""
     if settings.foreign_state_file and settings.foreign_state_file.exists():
-        return "Another account works in this folder, too, with its own state. This applies to your account only."
+        return "Another account also works in this folder, with its own state. This applies only to your account."
     return ""
 
 

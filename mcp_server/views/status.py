@@ -21,12 +21,12 @@ REFUSALS = 5
 NO_RIPGREP = "is not installed"
 
 
-def collect_status(settings: "Settings", found: "Configuration", state: "Reader | None") -> dict[str, Any]:
+def collect_status(settings: "Settings", configuration: "Configuration", state: "Reader | None") -> dict[str, Any]:
     from mcp_server.config.load import get_limits
     from mcp_server.installation import find_linked_files, find_places_in_workspace
     from mcp_server.state.keys import describe_unfit_keys
 
-    policy = found.policy
+    policy = configuration.policy
     facts: dict[str, Any] = {
         "workspace": settings.workspace,
         "keys": {"folder": settings.secrets, "last": settings.keys_last or None},
@@ -35,17 +35,17 @@ def collect_status(settings: "Settings", found: "Configuration", state: "Reader 
         "config": settings.config,
         "ran": state is not None,
         "ceiling": policy.ceiling,
-        "ceiling_set_by": get_limits(found, settings).set_by,
+        "ceiling_set_by": get_limits(configuration, settings).set_by,
         "modes": len(policy.menus.modes),
         "tools": len(policy.tools),
         "rules": len(policy.rules.every),
         "installation": {
             "folder": sys.prefix,
-            "inside": find_places_in_workspace(settings, found),
+            "inside": find_places_in_workspace(settings, configuration),
             "linked": len(find_linked_files()),
         },
-        "guards": describe_guards(settings, found),
-        "review": get_reviewer(found),
+        "guards": describe_guards(settings, configuration),
+        "review": get_reviewer(configuration),
     }
     return facts | collect_running_work(settings) | (collect_remembered_state(settings, state) if state else {})
 
@@ -54,24 +54,24 @@ def collect_running_work(settings: "Settings") -> dict[str, Any]:
     """What runs for this account, including servers that keep their state with other keys."""
     from mcp_server.state.running_calls import read_running_calls
 
-    clients, works = read_running_calls(settings.all_state_folders)
-    return {"clients": [asdict(one) for one in clients], "calls": [work_to_json(one) for one in works]}
+    clients, calls = read_running_calls(settings.all_state_folders)
+    return {"clients": [asdict(entry) for entry in clients], "calls": [work_to_json(entry) for entry in calls]}
 
 
-def get_reviewer(found: "Configuration") -> dict[str, str] | None:
+def get_reviewer(configuration: "Configuration") -> dict[str, str] | None:
     """The model that reviews finished runs: it may be on another machine, so the person must see it."""
-    wish = found.library.config.review
-    return {"model": wish.model, "place": wish.place} if wish else None
+    review = configuration.library.config.review
+    return {"model": review.model, "place": review.place} if review else None
 
 
-def describe_guards(settings: "Settings", found: "Configuration") -> dict[str, str]:
+def describe_guards(settings: "Settings", configuration: "Configuration") -> dict[str, str]:
     """How the guards work on this machine, found out by trying: a kernel may only claim to support something."""
     import asyncio
 
     from mcp_server.guards.processes.build import find_sandboxes
     from mcp_server.guards.processes.choose import SandboxChooser
 
-    sandboxes = SandboxChooser(find_sandboxes(settings.search_path), found.library.config.sandbox)
+    sandboxes = SandboxChooser(find_sandboxes(settings.search_path), configuration.library.config.sandbox)
     return {
         "paths": describe_path_guard()[0],
         "search": describe_search_engine(settings),
@@ -126,45 +126,45 @@ def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str,
     from mcp_server.state.servers import describe_unreadable_folder
 
     refusals = state.read_rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS))
-    loose, misfit = state.check_anchor()
-    lost = state.describe_loss()
+    unanchored, anchor_fault = state.check_anchor()
+    loss = state.describe_loss()
     clients, _ = read_running_calls([settings.state])
     size = sum(path.stat().st_size for path in settings.state.glob("state.db*") if path.is_file())
     return {
         "state": {
             "file": settings.state / "state.db",
             "bytes": size,
-            "lost": lost or None,
+            "lost": loss or None,
             "full": is_disk_full(settings.state),
         },
         "running": list_running_servers(state),
         "unreadable": describe_unreadable_folder(settings.state) or None,
-        "sessions": len({kept.session.id for kept in state.load_sessions()} | {one.session for one in clients}),
+        "sessions": len({stored.session.id for stored in state.load_sessions()} | {entry.session for entry in clients}),
         "ledger": {
             "rows": state.get_head(),
-            "not_anchored": loose,
-            "fault": misfit or None,
+            "not_anchored": unanchored,
+            "fault": anchor_fault or None,
             "unfinished": state.find_unfinished_calls(),
         },
-        "unread": len([one for one in state.load_messages() if not one.read]),
+        "unread": len([entry for entry in state.load_messages() if not entry.read]),
         "refusals": [refusal_to_json(row) for row in refusals],
     }
 
 
-def work_to_json(one: "RunningWork") -> dict[str, Any]:
+def work_to_json(work: "RunningWork") -> dict[str, Any]:
     return {
-        "tool": one.tool,
-        "about": one.about,
-        "since": format_time(one.since),
-        "principal": one.principal,
-        "session": one.session,
-        "client": one.client or None,
-        "server": one.server,
-        "processes": one.living_processes,
-        "in_background": one.over,
+        "tool": work.tool,
+        "about": work.about,
+        "since": format_time(work.since),
+        "principal": work.principal,
+        "session": work.session,
+        "client": work.client or None,
+        "server": work.server,
+        "processes": work.living_processes,
+        "in_background": work.over,
     }
 
 
 def refusal_to_json(row: "Row") -> dict[str, Any]:
-    wanted = ("tool", "code", "layer", "reason", "session")
-    return {"seq": row.seq, "at": format_time(row.at), **{key: row.fields.get(key) for key in wanted}}
+    fields = ("tool", "code", "layer", "reason", "session")
+    return {"seq": row.seq, "at": format_time(row.at), **{key: row.fields.get(key) for key in fields}}

@@ -38,7 +38,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScratchResult:
     good: bool
     said: str
 
@@ -56,7 +56,7 @@ def changed(files: Mapping[str, str]) -> Generator[None]:
             Path(name).unlink() if text is None else Path(name).write_text(text)
 
 
-def forked(work: Any, *given: Any) -> Verdict:
+def forked(work: Any, *given: Any) -> ScratchResult:
     """Run it in a process that ends with it, and has imported nothing of the copy before."""
     with tempfile.TemporaryFile() as heard:
         child = os.fork()
@@ -74,12 +74,12 @@ def forked(work: Any, *given: Any) -> Verdict:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
         heard.seek(0)
-        return Verdict(os.waitstatus_to_exitcode(status) == 0, heard.read().decode(errors="replace"))
+        return ScratchResult(os.waitstatus_to_exitcode(status) == 0, heard.read().decode(errors="replace"))
 
 
 def generate() -> int:
     """What `make generate` would write, by file."""
-    found = import_module("bench.generated").files()
+    found = import_module("bench.generated").list_files()
     print(json.dumps({name: text for name, text in found if not Path(name).exists() or Path(name).read_text() != text}))
     return 0
 
@@ -95,7 +95,7 @@ def check(checks: Sequence[str]) -> int:
     return int(bool(stale or (tests and import_module("pytest").main([*QUIET, *tests]))))
 
 
-def judge(states: Sequence[State]) -> Iterator[Verdict]:
+def judge(states: Sequence[State]) -> Iterator[ScratchResult]:
     made: dict[str, str] = {}
     for number, state in enumerate(states):
         if number == 0:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.clients import ERAS
-from tests.clients.form import FORM, Question, question
+from tests.clients.form import FORM, FormQuestion, question
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
 
@@ -41,7 +41,7 @@ def waiting(workspace: Path, home: Path) -> list[dict[str, Any]]:
     return json.loads(typed(workspace, home, "approvals", "--json").out)
 
 
-def filled_in(asked: Question) -> list[dict[str, Any]]:
+def filled_in(asked: FormQuestion) -> list[dict[str, Any]]:
     """What a program makes of a form that it was not meant to fill in."""
     required = asked.params["requestedSchema"].get("required", [])
     return [

@@ -15,7 +15,7 @@ import pytest
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import served
 from tests.clients.typed import typed
 
@@ -52,7 +52,7 @@ def notes(workspace: Path) -> Path:
 
 
 @contextmanager
-def client(workspace: Path, home: Path, era: str, transport: str = "stdio") -> Generator[Pipe | Raw]:
+def client(workspace: Path, home: Path, era: str, transport: str = "stdio") -> Generator[Pipe | RawClient]:
     if transport == "http":
         with served(workspace, home, *DATA) as here, raw(here, era=era, able=FORM) as one:
             yield one
@@ -141,7 +141,7 @@ def test_garbage_widens_nothing(workspace: Path, home: Path, era: str) -> None:
         assert "Nothing changes until the user confirms it" in told["content"]["text"]
 
 
-def ends(one: Pipe | Raw, unreadable: str) -> dict[str, Any]:
+def ends(one: Pipe | RawClient, unreadable: str) -> dict[str, Any]:
     """What the call comes to once this is said in answer to its question."""
     if isinstance(one, Pipe):
         number = one.send("tools/call", DELETING)

@@ -12,7 +12,7 @@ import pytest
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import PATIENCE, served
 from tests.clients.typed import Typed, typed
 
@@ -178,7 +178,7 @@ def test_the_end_of_the_server_takes_the_dialog_back(workspace: Path, home: Path
         assert notes.exists()
 
 
-def waits(one: Raw) -> tuple[int, Any]:
+def waits(one: RawClient) -> tuple[int, Any]:
     number, stream = one.send("tools/call", DELETING)
     while stream.message().get("method") != "elicitation/create":
         pass

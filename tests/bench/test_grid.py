@@ -39,6 +39,17 @@ def test_the_layers_are_those_that_are_checked(tmp_path: Path) -> None:
     assert grid.render_layers(tmp_path).split() == ["```", "cli", "views", "a", ":", "b", "|", "c", "```"]
 
 
+def test_the_flows_have_the_budgets_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "FLOWS", {"Read": "a read", "profile": "a command"})
+    (tmp_path / "tests" / "tables").mkdir(parents=True)
+    table = tmp_path / "tests" / "tables" / "flows.yaml"
+    table.write_text("Read: {files: 1, functions: 2}\nprofile: {files: 3, loaded: 4, functions: 5}\n")
+    assert grid.render_flows(tmp_path).splitlines()[2:] == ["| a read | 1 | 2 |  |", "| a command | 3 | 5 | 4 |"]
+    table.write_text("Read: {files: 1, functions: 2}\n")
+    with pytest.raises(SystemExit, match="profile"):
+        grid.render_flows(tmp_path)
+
+
 def test_a_name_in_two_rooms_has_to_be_explained(tree: Path) -> None:
     make_tree(tree, "mcp_server/cli/colours.py", "mcp_server/model/colours.py")
     with pytest.raises(SystemExit, match="colours"):

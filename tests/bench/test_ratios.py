@@ -65,4 +65,4 @@ def test_percentiles_are_figures_that_were_seen(figures: list[float]) -> None:
     ],
 )
 def test_a_limit_is_kept_up_to_and_with_its_bound(limit: Limit, value: float, kept: bool, shown: str) -> None:
-    assert (limit.kept(value), str(limit)) == (kept, shown)
+    assert (limit.is_kept_by(value), str(limit)) == (kept, shown)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.node import major
-from bench.verdicts import collected, scenario_of, table, verdicts
+from bench.node import parse_major
+from bench.verdicts import build_results, load_checks, parse_scenario, render_table
 
 REQUIREMENTS: dict[str, Any] = {
     "server": ["ping", "tools-list"],
@@ -34,7 +34,7 @@ def check(status: str, name: str = "x", message: str = "") -> dict[str, str]:
     ],
 )
 def test_a_folder_tells_its_scenario(folder: str, scenario: str | None) -> None:
-    assert scenario_of(folder) == scenario
+    assert parse_scenario(folder) == scenario
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_folder_tells_its_scenario(folder: str, scenario: str | None) -> None:
     ],
 )
 def test_the_worst_check_of_a_scenario_decides(statuses: list[str], word: str, failed: bool) -> None:
-    told = verdicts(REQUIREMENTS, {"ping": [check(status) for status in statuses]})
+    told = build_results(REQUIREMENTS, {"ping": [check(status) for status in statuses]})
     assert (told[0].word, told[0].failed) == (word, failed)
 
 
 def test_a_scored_scenario_that_left_nothing_is_a_failure_and_an_unscored_failure_is_none() -> None:
-    told = verdicts(REQUIREMENTS, {"ping": [check("SUCCESS")], "tasks-lifecycle": [check("FAILURE")]})
+    told = build_results(REQUIREMENTS, {"ping": [check("SUCCESS")], "tasks-lifecycle": [check("FAILURE")]})
     assert [(one.scenario, one.word, one.failed) for one in told] == [
         ("ping", "pass", False),
         ("tools-list", "missing", True),
@@ -70,9 +70,9 @@ def test_what_the_suite_wrote_is_found_by_scenario(tmp_path: Path) -> None:
         (tmp_path / folder / "checks.json").write_text(json.dumps(checks))
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "checks.json").write_text("[]")
-    found = collected(tmp_path)
+    found = load_checks(tmp_path)
     assert sorted(found) == ["ping", "tools-list"]
-    shown = table("2026-07-28", verdicts(REQUIREMENTS, found))
+    shown = render_table("2026-07-28", build_results(REQUIREMENTS, found))
     assert "order: changes" in shown
     assert "1 of 2 scored scenarios pass." in shown
 
@@ -81,4 +81,4 @@ def test_what_the_suite_wrote_is_found_by_scenario(tmp_path: Path) -> None:
     ("told", "number"), [("v24.19.0\n", 24), ("v22.0.0", 22), ("v20.20.2", 20), ("nope", 0), ("", 0)]
 )
 def test_the_version_of_node_is_understood(told: str, number: int) -> None:
-    assert major(told) == number
+    assert parse_major(told) == number

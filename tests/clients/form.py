@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.clients.clients import MODERN
 from tests.clients.pipe import Pipe
-from tests.clients.raw import Raw
+from tests.clients.raw import RawClient
 
 FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 READING_TAKES = 1.05
@@ -27,7 +27,7 @@ def code_in(message: str) -> str:
 
 
 @dataclass
-class Question:
+class FormQuestion:
     """What the client is to show, and the way back."""
 
     key: str
@@ -56,14 +56,14 @@ class Question:
         return self.answer({"action": "decline"})
 
 
-def question(one: Pipe | Raw, params: dict[str, Any], method: str = "tools/call") -> Question:
+def question(one: Pipe | RawClient, params: dict[str, Any], method: str = "tools/call") -> FormQuestion:
     """Make a request that is known to end in a question, in the client's own era."""
     if one.era == MODERN:
         return _sealed(one, params, method)
-    return _over_http(one, params, method) if isinstance(one, Raw) else _over_pipe(one, params, method)
+    return _over_http(one, params, method) if isinstance(one, RawClient) else _over_pipe(one, params, method)
 
 
-def _sealed(one: Pipe | Raw, params: dict[str, Any], method: str) -> Question:
+def _sealed(one: Pipe | RawClient, params: dict[str, Any], method: str) -> FormQuestion:
     asked = one.request(method, params)["result"]
     assert asked.get("resultType") == "input_required", asked
     ((key, wanted),) = asked["inputRequests"].items()
@@ -72,10 +72,10 @@ def _sealed(one: Pipe | Raw, params: dict[str, Any], method: str) -> Question:
     def answer(reply: dict[str, Any]) -> dict[str, Any]:
         return one.request(method, params | {"inputResponses": {key: reply}, "requestState": asked["requestState"]})
 
-    return Question(key, wanted["params"], answer, asked["requestState"])
+    return FormQuestion(key, wanted["params"], answer, asked["requestState"])
 
 
-def _over_pipe(one: Pipe, params: dict[str, Any], method: str) -> Question:
+def _over_pipe(one: Pipe, params: dict[str, Any], method: str) -> FormQuestion:
     number = one.send(method, params)
     while (wanted := one.message()).get("method") != "elicitation/create":
         assert wanted.get("id") != number, wanted
@@ -85,10 +85,10 @@ def _over_pipe(one: Pipe, params: dict[str, Any], method: str) -> Question:
         one.raw(json.dumps({"jsonrpc": "2.0", "id": wanted["id"], **whole}).encode() + b"\n")
         return one.until(number)[0]
 
-    return Question("", wanted["params"], answer)
+    return FormQuestion("", wanted["params"], answer)
 
 
-def _over_http(one: Raw, params: dict[str, Any], method: str) -> Question:
+def _over_http(one: RawClient, params: dict[str, Any], method: str) -> FormQuestion:
     number, stream = one.send(method, params)
     while (wanted := stream.message()).get("method") != "elicitation/create":
         assert wanted.get("id") != number, wanted
@@ -100,4 +100,4 @@ def _over_http(one: Raw, params: dict[str, Any], method: str) -> Question:
         stream.close()
         return found
 
-    return Question("", wanted["params"], answer)
+    return FormQuestion("", wanted["params"], answer)

@@ -33,7 +33,7 @@ class Answer:
         return self.messages[-1]
 
 
-class Line:
+class HttpLine:
     """One connection."""
 
     def __init__(self, url: str) -> None:
@@ -41,7 +41,7 @@ class Line:
         self.socket = socket.create_connection((self.address.hostname, self.address.port), timeout=PATIENCE)
         self._file = self.socket.makefile("rb")
 
-    def __enter__(self) -> "Line":
+    def __enter__(self) -> "HttpLine":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -110,8 +110,8 @@ class Speaker:
     def modern(self) -> bool:
         return self.era != "legacy"
 
-    def open(self) -> Line:
-        return Line(self.served.url)
+    def open(self) -> HttpLine:
+        return HttpLine(self.served.url)
 
     def headers(self, body: bytes, **other: str | None) -> list[tuple[str, str]]:
         """What a client sends; `None` leaves one out. Underscores stand for dashes."""
@@ -139,7 +139,7 @@ class Speaker:
         given = dict(params or {}) | ({"_meta": META | (params or {}).get("_meta", {})} if self.modern else {})
         return json.dumps({"jsonrpc": "2.0", "id": self._next, "method": method, "params": given}).encode()
 
-    def start(self, method: str, params: Mapping[str, Any] | None = None, **other: str | None) -> Line:
+    def start(self, method: str, params: Mapping[str, Any] | None = None, **other: str | None) -> HttpLine:
         """The request is out; nobody has looked for its answer yet."""
         body = self.body(method, params)
         line = self.open()

@@ -51,7 +51,7 @@ class Stream:
 
 
 @dataclass(eq=False)
-class Raw:
+class RawClient:
     served: Served
     path: str = ""
     name: str = "opencode"
@@ -95,7 +95,7 @@ class Raw:
     def names(self) -> list[str]:
         return [tool["name"] for tool in self.request("tools/list")["result"]["tools"]]
 
-    def hello(self) -> "Raw":
+    def hello(self) -> "RawClient":
         if self.era == MODERN:
             return self
         about = {"protocolVersion": "2025-11-25", "capabilities": self.able, "clientInfo": self._who()}
@@ -146,8 +146,8 @@ class Raw:
 
 
 @contextmanager
-def raw(served: Served, **about: Any) -> Generator[Raw, None, None]:
-    client = Raw(served, **about)
+def raw(served: Served, **about: Any) -> Generator[RawClient, None, None]:
+    client = RawClient(served, **about)
     try:
         yield client.hello()
     finally:

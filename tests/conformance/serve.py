@@ -2,8 +2,8 @@
 
 import sys
 
-from bench import house
+from bench import server
 from tests.conformance.fixtures import FIXTURES, MODE
 
 if __name__ == "__main__":
-    sys.exit(house.serve(FIXTURES, ["--mode", MODE, *sys.argv[1:]]))
+    sys.exit(server.serve(FIXTURES, ["--mode", MODE, *sys.argv[1:]]))

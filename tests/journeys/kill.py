@@ -46,7 +46,7 @@ class Deed:
 
 
 @dataclass
-class Place:
+class KillSite:
     work: Path
     home: Path
 
@@ -60,10 +60,10 @@ class Place:
         return Reader.open(f"sqlite:///{self.work / '.menugate' / 'state.db'}", secrets=secrets)
 
 
-class Server:
+class LoadedServer:
     """One server under load, seen from its client."""
 
-    def __init__(self, place: Place, number: int) -> None:
+    def __init__(self, place: KillSite, number: int) -> None:
         started = command("serve", "--workspace", str(place.work), "--listing", "flat")
         self.born = time.monotonic()
         self.process = subprocess.Popen(
@@ -182,7 +182,7 @@ def moves() -> Iterator[Deed]:
 class Ledger:
     """What the rows say, read as they come."""
 
-    place: Place
+    place: KillSite
     head: int = 0
     intents: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     stands: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -207,7 +207,7 @@ class Ledger:
             self.stands[session] = row.fields["to"]
             self.moved[process] += 1
 
-    def check(self, server: Server, work: Path) -> None:
+    def check(self, server: LoadedServer, work: Path) -> None:
         """Of one that is dead: everything it answered is here."""
         process = str(server.process.pid)
         told = Counter((process, measure_arguments(deed.arguments)[0]) for deed in server.answered)
@@ -233,7 +233,7 @@ class Ledger:
 
 
 class Journey:
-    def __init__(self, place: Place, seed: int) -> None:
+    def __init__(self, place: KillSite, seed: int) -> None:
         self.place = place
         self.chance = random.Random(seed)
         self.ledger = Ledger(place)
@@ -243,10 +243,10 @@ class Journey:
         self.working = [self._start(), self._start()]
         self.spare = self._start()
 
-    def _start(self) -> Server:
+    def _start(self) -> LoadedServer:
         self._born += 1
         (self.place.work / "written" / str(self._born)).mkdir(parents=True)
-        return Server(self.place, self._born)
+        return LoadedServer(self.place, self._born)
 
     def round(self) -> None:
         """Work until enough was answered, kill one, and look at what it left behind."""
@@ -271,7 +271,7 @@ class Journey:
             for server in (*self.working, self.spare):
                 waiting.register(server.process.stdout, selectors.EVENT_READ, server)  # pyright: ignore[reportArgumentType]  # a pipe of ours
             for key, _ in waiting.select(1.0):
-                server: Server = key.data
+                server: LoadedServer = key.data
                 before = server.ready
                 self.answers += server.listen()
                 assert server.process.poll() is None, "a server ended by itself"
@@ -304,7 +304,7 @@ class Journey:
 
 
 def journey(folder: Path, kills: int, seed: int) -> dict[str, Any]:
-    place = Place(folder / "work", folder / "home")
+    place = KillSite(folder / "work", folder / "home")
     place.prepare()
     begun = time.monotonic()
     one = Journey(place, seed)

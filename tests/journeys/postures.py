@@ -101,7 +101,7 @@ def pack(gates: Gates) -> Pack:
 
 
 @dataclass
-class Walk:
+class RandomWalk:
     houses: list[App]
     gates: Gates
     seed: int
@@ -208,12 +208,12 @@ def asked(live: LiveSession, tool: str, arguments: Mapping[str, Any]) -> CallReq
 
 
 @asynccontextmanager
-async def walking(folder: Path, seed: int, houses: int = 2) -> AsyncGenerator[Walk]:
+async def walking(folder: Path, seed: int, houses: int = 2) -> AsyncGenerator[RandomWalk]:
     gates = Gates()
     async with AsyncExitStack() as stack:
         opened = [await stack.enter_async_context(standing(folder, gates)) for _ in range(houses)]
         group = await stack.enter_async_context(anyio.create_task_group())
-        walk = Walk(opened, gates, seed, random.Random(seed), group)
+        walk = RandomWalk(opened, gates, seed, random.Random(seed), group)
         await walk.sit()
         yield walk
         for gate in tuple(gates.open.values()):
@@ -301,13 +301,13 @@ def judged(one: App) -> Judge:
     return judge
 
 
-async def walked(folder: Path, steps: int, seed: int) -> tuple[Judge, Walk]:
+async def walked(folder: Path, steps: int, seed: int) -> tuple[Judge, RandomWalk]:
     async with walking(folder, seed) as walk:
         await gone(walk, steps)
     return judged(walk.houses[0]), walk
 
 
-async def gone(walk: Walk, steps: int) -> Walk:
+async def gone(walk: RandomWalk, steps: int) -> RandomWalk:
     for _ in range(steps):
         await walk.step()
     return walk

@@ -12,7 +12,7 @@ import pytest
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
 
 from tests.clients.clients import ERAS, MODERN, Held, held, over_http, over_stdio, text
-from tests.clients.form import FORM, READING_TAKES, Question, code_in, question
+from tests.clients.form import FORM, READING_TAKES, FormQuestion, code_in, question
 from tests.clients.person import choose
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import raw
@@ -193,14 +193,14 @@ def deleting(name: str) -> dict[str, Any]:
     return {"name": "fs_delete", "arguments": {"path": name}}
 
 
-def read(one: Any, call: dict[str, Any]) -> Question:
+def read(one: Any, call: dict[str, Any]) -> FormQuestion:
     """The question as a person has it who took the time to read it."""
     asked = question(one, call)
     asked.read()
     return asked
 
 
-def answered(asked: Question, call: dict[str, Any], action: str = "accept") -> dict[str, Any]:
+def answered(asked: FormQuestion, call: dict[str, Any], action: str = "accept") -> dict[str, Any]:
     """The call as it comes back with an answer; another call than the one asked about, where somebody tries that."""
     reply = {"action": action, "content": {"code": asked.code}}
     return call | {"requestState": asked.state, "inputResponses": {asked.key: reply}}
@@ -411,5 +411,5 @@ async def test_the_record_of_a_question_says_why_and_quotes_no_argument(workspac
     asked = ground.kinds("question")
     assert [row["tool"] for row in asked] == ["Write", "fs_delete", "git_add"]
     assert "`…` decides what other programs run" in asked[0]["reason"]
-    assert "`…` is deleted into the trash" in asked[1]["reason"]
+    assert "It moves `…` to the trash" in asked[1]["reason"]
     assert "canary" not in ground.menugate("audit", "export").out

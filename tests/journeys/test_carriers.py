@@ -12,7 +12,7 @@ import pytest
 from mcp_server.model.menus import CARRIERS, META_TOOLS
 from tests.clients.clients import MODERN
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, served
 from tests.clients.shipped import SWE
 from tests.clients.tokens import hire
@@ -229,7 +229,7 @@ def test_a_handle_does_not_widen_a_pinned_endpoint(ground: Ground) -> None:
 
 
 @pytest.fixture(scope="module")
-def door(ground: Ground) -> Generator[Raw]:
+def door(ground: Ground) -> Generator[RawClient]:
     with raw(ground.here, era=MODERN) as one:
         yield one
 
@@ -245,7 +245,7 @@ def door(ground: Ground) -> Generator[Raw]:
         ("FOLDERS", "data"),
     ],
 )
-def test_entering_answers_everything_twice_as_its_schema_says(door: Raw, wish: str, mode: str) -> None:
+def test_entering_answers_everything_twice_as_its_schema_says(door: RawClient, wish: str, mode: str) -> None:
     tools = {tool["name"]: tool for tool in door.request("tools/list")["result"]["tools"]}
     entered = door.call("menu_enter", mode=wish)
     data, text = entered["structuredContent"], said(entered)
@@ -265,7 +265,7 @@ def test_entering_answers_everything_twice_as_its_schema_says(door: Raw, wish: s
             assert name in tool["arguments"]
 
 
-def test_an_unclear_wish_is_answered_with_numbers_and_a_number_answers_it(door: Raw) -> None:
+def test_an_unclear_wish_is_answered_with_numbers_and_a_number_answers_it(door: RawClient) -> None:
     unclear = door.call("menu_enter", mode="search")
     assert code(unclear) == "AMBIGUOUS_MODE"
     candidates = unclear["_meta"]["menugate/refusal"]["candidates"]

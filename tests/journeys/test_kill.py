@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.kill import Deed, Journey, Place, journey
+from tests.journeys.kill import Deed, Journey, KillSite, journey
 from tests.sizes import scale
 
 KILLS = scale(200)
@@ -20,7 +20,7 @@ def test_whatever_was_answered_survives_the_kill(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_an_answer_that_left_no_trace_is_found(tmp_path: Path) -> None:
-    place = Place(tmp_path / "work", tmp_path / "home")
+    place = KillSite(tmp_path / "work", tmp_path / "home")
     place.prepare()
     one = Journey(place, seed=1)
     try:

@@ -14,7 +14,7 @@ from mcp_server.settings import read_settings
 from mcp_server.state.reader import Reader
 from tests.clients.clients import ERAS, MODERN, held, over_sse
 from tests.clients.person import choose
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, command, environment, served
 from tests.clients.shipped import READING, SWE
 from tests.clients.tokens import hire
@@ -51,7 +51,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Generator[Both]:
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 200])
 def test_nobody_comes_in_without_a_token(both: Both, token: str) -> None:
-    one = Raw(both.here, token=token)
+    one = RawClient(both.here, token=token)
     for stream in (one.send("tools/list")[1], one.listening()):
         assert stream.status == 401
     one.close()
@@ -109,7 +109,7 @@ async def test_a_stream_of_the_older_transport_takes_posts_of_its_own_token_alon
         await one.call("menu_enter", mode="swe")
         (session,) = ends
         path = f"/../messages/?session_id={session}"
-        intruding = Raw(both.here, token=both.tokens["bob"], path=path)
+        intruding = RawClient(both.here, token=both.tokens["bob"], path=path)
         _, stream = intruding.send("tools/call", {"name": "menu_exit", "arguments": {}})
         assert stream.status in (403, 404)
         intruding.close()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.clients.clients import MODERN
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import served
 from tests.clients.typed import typed
 
@@ -63,7 +63,7 @@ def example_in(text: str) -> dict[str, Any] | None:
 
 @dataclass
 class Model:
-    client: Pipe | Raw
+    client: Pipe | RawClient
     lists_again: bool
     listed: list[str] = field(init=False)
     named: list[str] = field(default_factory=list[str])
@@ -136,7 +136,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @contextmanager
-def connected(repository: Repository, transport: str, era: str) -> Generator[Pipe | Raw]:
+def connected(repository: Repository, transport: str, era: str) -> Generator[Pipe | RawClient]:
     """At whatever profile holds where nobody chose one."""
     if transport == "stdio":
         with pipe(repository.work, repository.home) as one:

@@ -18,7 +18,7 @@ from mcp_server.wire.instructions import format_endpoint_instructions, format_mo
 from mcp_server.wire.translate import describe_tool
 from tests.clients.clients import MODERN
 from tests.clients.pipe import pipe
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, environment, served
 from tests.config.samples import mode_text, opened
 from tests.sizes import scale
@@ -41,7 +41,7 @@ def here(place: Path) -> Generator[Served]:
         yield one
 
 
-def list_bytes(one: Raw) -> bytes:
+def list_bytes(one: RawClient) -> bytes:
     """The answer to `tools/list` without its id, which is the client's."""
     _, stream = one.send("tools/list")
     body = stream.answer.read()

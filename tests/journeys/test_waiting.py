@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.person import typed
 from tests.clients.pipe import pipe
-from tests.clients.raw import Raw, raw
+from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, served
 from tests.clients.tokens import hire
 
@@ -91,7 +91,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Generator[Here]:
         yield Here(work, home, one, {"alice": alice, "bob": bob})
 
 
-def status(one: Raw) -> str:
+def status(one: RawClient) -> str:
     answer = one.request("prompts/get", {"name": "status", "arguments": {}})
     return answer["result"]["messages"][0]["content"]["text"]
 
@@ -103,7 +103,7 @@ def test_in_a_host_everybody_sees_their_own(here: Here) -> None:
         alice.request("prompts/get", {"name": "pause", "arguments": {"when": "now lunch"}})
         (asked,) = facts(here.work, here.home)["approvals"]
         hers = status(alice)
-        assert "because the person paused it: lunch." in hers
+        assert "because the user paused it: lunch." in hers
         assert f"; answer with `menugate approve {asked['id']}`" in hers
         assert "Waiting for the user's approval: `fs_delete`, for " in hers
         his = status(bob)

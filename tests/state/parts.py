@@ -29,7 +29,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass
-class Clock:
+class ManualClock:
     now: int = 1_800_000_000 * SECOND
 
     def now_ns(self) -> int:
@@ -40,7 +40,7 @@ class Clock:
 @dataclass
 class Place:
     folder: Path
-    clock: Clock = field(default_factory=Clock)
+    clock: ManualClock = field(default_factory=ManualClock)
 
     @property
     def state(self) -> Path:

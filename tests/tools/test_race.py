@@ -21,7 +21,7 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.openat import FOLDER, Resolve, can_kernel_resolve, open_by_kernel, open_by_steps
 from mcp_server.model.context import Context
 from mcp_server.model.results import Done, Refusal
-from tests.tools.workbench import TOOLS, Given, Workbench
+from tests.tools.workbench import TOOLS, Workbench, WorkbenchContext
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "0.15"))
 PATIENCE = 10.0
@@ -185,7 +185,9 @@ async def race(bench: Workbench, ground: Ground, name: str, seconds: float) -> t
 async def run(bench: Workbench, name: str, arguments: dict[str, object]) -> str | None:
     demand = TOOLS[name].get_demand(arguments)
     try:
-        ending = await TOOLS[name].run(cast(Context, Given(bench.files.limit_to_grant(demand), demand)), arguments)
+        ending = await TOOLS[name].run(
+            cast(Context, WorkbenchContext(bench.files.limit_to_grant(demand), demand)), arguments
+        )
     except Refusal:
         return None
     return ending.text if isinstance(ending, Done) else None

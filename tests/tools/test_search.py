@@ -21,7 +21,7 @@ from mcp_server.model.results import Done, Refusal
 from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect
 from tests.guards.search.ground import finder
 from tests.tools.packs import tools_of
-from tests.tools.workbench import Given, Workbench
+from tests.tools.workbench import Workbench, WorkbenchContext
 from tools.search.definitions import GLOB, GREP
 
 
@@ -40,7 +40,7 @@ def call(root: Path, tool: str, **arguments: Any) -> str:
     jsonschema_rs.validate(dict(found.arguments), arguments)
     demand = found.get_demand(arguments)
     files: WorkspaceFiles = replace(Workbench(root).files, finder=finder(root, "ripgrep")).limit_to_grant(demand)
-    ending = anyio.run(found.run, cast(Context, Given(files, demand)), arguments)
+    ending = anyio.run(found.run, cast(Context, WorkbenchContext(files, demand)), arguments)
     assert isinstance(ending, Done)
     return ending.text
 
@@ -122,7 +122,7 @@ class Slow:
 def test_a_stopped_search_says_so(root: Path) -> None:
     files = replace(Workbench(root).files, finder=Slow())
     for pattern, said in (("x", "[At least 1 file"), ("y", "so far: the search was stopped after 30 s")):
-        ending = anyio.run(GREP.run, cast(Context, Given(files, GREP.get_demand({}))), {"pattern": pattern})
+        ending = anyio.run(GREP.run, cast(Context, WorkbenchContext(files, GREP.get_demand({}))), {"pattern": pattern})
         assert isinstance(ending, Done) and said in ending.text and "stopped after 30 s" in ending.text
 
 

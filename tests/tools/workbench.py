@@ -22,7 +22,7 @@ TOOLS: dict[str, Tool] = {tool.name: tool for tool in tools_of("files", "fs")}
 
 
 @dataclass
-class Memory:
+class StampMemory:
     stamps: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
 
     def remember(self, path: str, stamp: Stamp) -> None:
@@ -43,7 +43,7 @@ class Nowhere:
 
 
 @dataclass
-class Given:
+class WorkbenchContext:
     """What of a context these tools may touch; anything else they would reach for is missing."""
 
     files: Files
@@ -58,7 +58,7 @@ class Workbench:
         (state / "spill").mkdir(parents=True, exist_ok=True)
         jail = Jail(root, (state,), (state / "spill",), resolve=resolve or choose_resolver())
         self.root = root
-        self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
+        self.files = WorkspaceFiles(jail, Trash(state / "trash"), StampMemory(), Nowhere())
 
     def call(self, name: str, yes: bool = False, **arguments: object) -> Ending:
         """As the pipeline does it: the schema, the demand, the person, the grant, the tool."""
@@ -67,7 +67,7 @@ class Workbench:
         demand = tool.get_demand(arguments)
         if demand.confirm and not yes:
             return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
-        given = cast(Context, Given(self.files.limit_to_grant(demand), demand))
+        given = cast(Context, WorkbenchContext(self.files.limit_to_grant(demand), demand))
         try:
             ending = asyncio.run(_ended(tool, given, arguments))
         except Refusal as refusal:

@@ -17,7 +17,7 @@ GUEST = "guest-token-of-thirty-two-characters"
 
 
 @dataclass(frozen=True)
-class Ground:
+class WireWorkspace:
     """A workspace, a home, and a configuration that lets one more person in."""
 
     work: Path
@@ -26,9 +26,9 @@ class Ground:
 
 
 @pytest.fixture(scope="package")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+def ground(tmp_path_factory: pytest.TempPathFactory) -> WireWorkspace:
     folder = tmp_path_factory.mktemp("bad")
-    made = Ground(folder / "work", folder / "home", folder / "menugate.yaml")
+    made = WireWorkspace(folder / "work", folder / "home", folder / "menugate.yaml")
     made.work.mkdir()
     made.home.mkdir()
     (made.work / "notes.md").write_text("# Notes\n\nfirst\n")
@@ -38,7 +38,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 
 @pytest.fixture(scope="package")
-def expired(ground: Ground) -> str:
+def expired(ground: WireWorkspace) -> str:
     """A handle that nobody used for two days."""
     with pipe(ground.work, ground.home) as one:
         one.hello("somebody")
@@ -51,7 +51,7 @@ def expired(ground: Ground) -> str:
 
 
 @pytest.fixture(scope="package")
-def house(ground: Ground, expired: str) -> Iterator[Served]:
+def house(ground: WireWorkspace, expired: str) -> Iterator[Served]:
     with served(ground.work, ground.home, "--config", str(ground.config)) as one:
         yield one
 
@@ -70,7 +70,7 @@ def handles(house: Served, expired: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="package", params=ERAS)
-def line(request: pytest.FixtureRequest, ground: Ground) -> Iterator[Pipe]:
+def line(request: pytest.FixtureRequest, ground: WireWorkspace) -> Iterator[Pipe]:
     """One server over stdio for all of it; what it says on stderr is looked at in the end."""
     with pipe(ground.work, ground.home) as one:
         one.hello("somebody", request.param)

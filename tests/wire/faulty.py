@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import house
+from bench import server
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw, Refusal
 from mcp_server.model.tool_packs import Pack, Prompt, PromptArgument, Resource, Template
@@ -149,4 +149,4 @@ def said(text: str) -> Mapping[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(house.serve(FAULTY, sys.argv[1:]))
+    sys.exit(server.serve(FAULTY, sys.argv[1:]))

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.clients.clients import ERAS
-from tests.clients.line import ACCEPT, Line, Speaker, request
+from tests.clients.line import ACCEPT, HttpLine, Speaker, request
 from tests.clients.served import Served, served
 from tests.clients.tight import TIGHT
 from tests.clients.waiting import wait_until
-from tests.wire.conftest import GUEST, Ground
+from tests.wire.conftest import GUEST, WireWorkspace
 
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 PORT = "@PORT@"
@@ -135,10 +135,10 @@ def test_a_token_in_the_address_opens_nothing(speaker: Speaker) -> None:
 
 def test_health_needs_no_token_and_says_nothing(house: Served) -> None:
     for path, expected in (("/healthz", {"status": "ok"}), ("/readyz", {"ready": True})):
-        with Line(house.url) as line:
+        with HttpLine(house.url) as line:
             line.send(request("GET", path, [("host", house.url.split("/")[2])]))
             assert json.loads(line.answer().body) == expected
-    with Line(house.url) as line:
+    with HttpLine(house.url) as line:
         line.send(request("GET", "/healthz", [("host", "example.com")]))
         assert line.answer().status == 421
 
@@ -146,7 +146,7 @@ def test_health_needs_no_token_and_says_nothing(house: Served) -> None:
 def test_who_looks_for_metadata_finds_none_and_needs_no_token(house: Served) -> None:
     """Clients that were refused look there for whoever gives tokens, and here is nobody who does."""
     for name in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
-        with Line(house.url) as line:
+        with HttpLine(house.url) as line:
             line.send(request("GET", f"/.well-known/{name}", [("host", house.url.split("/")[2])]))
             assert line.answer().status == 404
 
@@ -236,16 +236,16 @@ def test_a_body_in_pieces_is_bounded_too(speaker: Speaker) -> None:
 
 
 def test_a_head_without_end_is_cut_off(house: Served) -> None:
-    with Line(house.url) as line:
+    with HttpLine(house.url) as line:
         line.send(b"POST /mcp HTTP/1.1\r\nx-endless: " + b"x" * 40_000)
         assert line.answer().status == 431
         assert line.ended()
-    with Line(house.url) as line, pytest.raises(OSError):
+    with HttpLine(house.url) as line, pytest.raises(OSError):
         for _ in range(100):
             line.send(b"POST /mcp HTTP/1.1\r\nx-endless: " + b"x" * 1_000_000)
 
 
-def stream(speaker: Speaker, path: str = "/mcp") -> Line:
+def stream(speaker: Speaker, path: str = "/mcp") -> HttpLine:
     """An open GET stream."""
     line = speaker.open()
     headers = speaker.headers(b"", content_length=None, content_type=None, accept=ACCEPT)
@@ -278,7 +278,7 @@ def test_a_body_that_does_not_arrive(tight: Served) -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"POST /mcp HTT", b"POST /mcp HTTP/1.1\r\nhost: x\r\n"])
 def test_a_head_that_does_not_arrive(tight: Served, sent: bytes) -> None:
-    with Line(tight.url) as line:
+    with HttpLine(tight.url) as line:
         line.send(sent)
         if sent:
             assert line.answer().status == 408
@@ -286,7 +286,7 @@ def test_a_head_that_does_not_arrive(tight: Served, sent: bytes) -> None:
 
 
 def test_a_head_that_comes_drop_by_drop(tight: Served) -> None:
-    with Line(tight.url) as line, pytest.raises(OSError):  # reset or closed, as it happens
+    with HttpLine(tight.url) as line, pytest.raises(OSError):  # reset or closed, as it happens
         for _ in range(100):
             line.send(b"POST /mcp HTTP/1.1\r\n"[:1])
             time.sleep(0.02)
@@ -329,7 +329,7 @@ def test_too_many_requests_at_once(tight: Served) -> None:
             answer = speaker.ask("ping")
             assert answer.status == 503
             assert "try again" in answer.message["error"]["message"]
-        with Line(tight.url) as health:
+        with HttpLine(tight.url) as health:
             health.send(request("GET", "/healthz", [("host", tight.url.split("/")[2])]))
             assert health.answer().status == 200
         stack.enter_context(stream(speaker))
@@ -373,7 +373,7 @@ def test_too_many_sessions(tmp_path: Path) -> None:
         assert Speaker(one).hello().ask("ping").status == 200, "there is room again"
 
 
-def test_six_hundred_at_once(ground: Ground, house: Served) -> None:
+def test_six_hundred_at_once(ground: WireWorkspace, house: Served) -> None:
     """At the limits that are served: those beyond are told to come again, and the rest is answered."""
     speaker = Speaker(house).hello()
     with ExitStack() as stack:
@@ -381,7 +381,7 @@ def test_six_hundred_at_once(ground: Ground, house: Served) -> None:
         for line in lines:
             body = speaker.body("ping")
             line.send(request("POST", "/mcp", speaker.headers(body), body[:-1]))
-        with Line(house.url) as health:
+        with HttpLine(house.url) as health:
             health.send(request("GET", "/healthz", [("host", house.url.split("/")[2])]))
             assert health.answer().status == 200
         refused = speaker.ask("ping")

@@ -10,7 +10,7 @@ import yaml
 from mcp_server.model.menus import CARRIERS
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
-from tests.wire.conftest import Ground
+from tests.wire.conftest import WireWorkspace
 from tests.wire.test_jsonrpc import INSIDES, seen
 
 TABLES = Path(__file__).parents[1] / "tables"
@@ -67,7 +67,7 @@ def test_a_wrong_request_over_stdio(line: Pipe, row: dict[str, Any]) -> None:
     assert answer["result"]["isError"] is False
 
 
-def test_what_one_client_follows_is_bounded(ground: Ground) -> None:
+def test_what_one_client_follows_is_bounded(ground: WireWorkspace) -> None:
     uris = [f"x://{number}" for number in range(1001)]
     with pipe(ground.work, ground.home) as older:
         older.hello("somebody")

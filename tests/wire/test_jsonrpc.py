@@ -10,7 +10,7 @@ import yaml
 
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
-from tests.wire.conftest import Ground
+from tests.wire.conftest import WireWorkspace
 
 TABLE: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_messages.yaml").read_text())
 INSIDES = re.compile(r"Traceback|\.py\b|Exception|Error\(|pydantic|validation error|RecursionError|sqlite3", re.I)
@@ -65,7 +65,7 @@ def test_a_key_twice_behind_many_others_keeps_nobody_waiting(speaker: Speaker) -
 
 
 @pytest.mark.parametrize(("last", "code"), [('{"jsonrpc":"2.0","id":7,"method":"ping"}', None), ('{"jsonrpc"', -32700)])
-def test_the_last_line_may_end_with_the_stream(ground: Ground, last: str, code: int | None) -> None:
+def test_the_last_line_may_end_with_the_stream(ground: WireWorkspace, last: str, code: int | None) -> None:
     with pipe(ground.work, ground.home) as one:
         one.hello("somebody")
         one.raw(last.encode())
@@ -74,7 +74,7 @@ def test_the_last_line_may_end_with_the_stream(ground: Ground, last: str, code: 
     assert answer.get("error", {}).get("code") == code
 
 
-def test_a_line_that_never_ends_is_answered_and_not_kept(ground: Ground) -> None:
+def test_a_line_that_never_ends_is_answered_and_not_kept(ground: WireWorkspace) -> None:
     with pipe(ground.work, ground.home) as one:
         one.hello("somebody")
         for _ in range(40):

@@ -25,7 +25,7 @@ from mcp_server.wire.listings import EncodedTools
 from mcp_server.wire.translate import build_tool_entry, prepare_tool
 from tests.clients import within
 from tests.clients.clients import MODERN, held, over_sse
-from tests.clients.raw import Raw as Http
+from tests.clients.raw import RawClient
 from tests.clients.served import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -263,7 +263,7 @@ async def threaded(what: Any, *args: Any) -> Any:
 
 async def test_a_session_that_is_deleted_ends_its_connection(house: App, probe: Probe, left: list[str]) -> None:
     async with within.over_http(house) as here:
-        one = await threaded(Http(here).hello)
+        one = await threaded(RawClient(here).hello)
         await threaded(one.names)
         assert probe.sessions == [one.session]
         assert await threaded(one.bye) == 200
@@ -276,7 +276,7 @@ async def test_a_session_nobody_uses_ends_its_connection(
 ) -> None:
     monkeypatch.setattr(transport, "IDLE_SECONDS", 0.3)
     async with within.over_http(house) as here:
-        one = await threaded(Http(here).hello)
+        one = await threaded(RawClient(here).hello)
         await threaded(one.names)
         hearing = await threaded(one.listening)
         assert await threaded(hearing.quiet, 0.6)
@@ -300,7 +300,7 @@ async def test_a_stream_of_the_older_transport_that_is_left_ends_its_connection(
 
 async def test_a_modern_call_over_http_does_not_make_the_list_first(house: App, probe: Probe) -> None:
     async with within.over_http(house) as here:
-        one = Http(here, era=MODERN)
+        one = RawClient(here, era=MODERN)
         result = await threaded(partial(one.call, "Read", file_path="notes.md"))
         assert "first" in result["content"][0]["text"]
         assert probe.methods == ["tools/call"]

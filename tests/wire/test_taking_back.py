@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.clients.clients import ERAS
-from tests.clients.line import Line, Speaker, request
+from tests.clients.line import HttpLine, Speaker, request
 from tests.clients.pipe import META, Pipe, pipe
 from tests.clients.served import PATIENCE, Served, environment, served
 from tests.clients.waiting import wait_until
@@ -263,11 +263,11 @@ def test_progress_comes_to_who_asked_over_http(house: Served, era: str) -> None:
 
 
 @contextmanager
-def busy(here: Served, mark: Path) -> Generator[list[Line]]:
+def busy(here: Served, mark: Path) -> Generator[list[HttpLine]]:
     """Everything that can be open is: streams of all three kinds, and a call in flight in either era."""
     with ExitStack() as stack:
         older, newer = Speaker(here).hello(), Speaker(here, ERAS[1])
-        held: list[Line] = []
+        held: list[HttpLine] = []
         for path in ("/mcp", "/sse"):
             line = stack.enter_context(older.open())
             line.send(request("GET", path, older.headers(b"", content_length=None, content_type=None)))

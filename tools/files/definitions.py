@@ -41,9 +41,9 @@ READ = Tool(
     title="Read a file",
     description=(
         "Read a file: show the source code or text of a file with line numbers (cat), an image, or a Jupyter notebook. "
-        "Lines come as number, tab, text; at most 2000 lines of 2000 characters and 100,000 characters a call, and a "
-        "longer file says which call shows the next part. A file has to be read before Edit or Write changes it. The "
-        "number and the tab are not part of the text. Folders are listed by glob or fs_list_directory."
+        "Lines come as number, tab, text; at most 2000 lines of 2000 characters and 100,000 characters a call, and for "
+        "a longer file the answer names the call that shows the next part. Read a file before Edit or Write changes "
+        "it. The number and the tab are not part of the text. To list a folder use glob or fs_list_directory."
     ),
     arguments=build_schema(ReadArguments),
     profile=Profile.RESTRICTED,
@@ -62,7 +62,7 @@ class EditArguments(TypedDict):
     file_path: Annotated[str, "The file, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
     old_string: Annotated[str, "The text to replace, exactly as it is in the file; empty to create a new file"]
     new_string: Annotated[str, "The text to put there instead"]
-    replace_all: NotRequired[Annotated[bool, "Replace every place and not only one", Is(default=False)]]
+    replace_all: NotRequired[Annotated[bool, "Replace every occurrence instead of one", Is(default=False)]]
 
 
 def demand_changing(args: Arguments) -> Demand:
@@ -74,10 +74,10 @@ EDIT = Tool(
     title="Edit a file",
     description=(
         "Edit a file: replace an exact string in source code or text (str_replace), once or, with replace_all, "
-        "everywhere. The file has to be read with Read first and be unchanged since. old_string has to be in the file "
+        "everywhere. Read the file with Read first; it must not have changed since. old_string has to be in the file "
         "exactly, with its spaces and lines and without line numbers, and only once unless replace_all is set. Line "
-        "ends, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
-        "with its folders. Answers with a diff and the changed lines."
+        "endings, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
+        "with its folders. Returns a diff and the changed lines."
     ),
     arguments=build_schema(EditArguments),
     profile=Profile.NORMAL,
@@ -100,9 +100,9 @@ WRITE = Tool(
     title="Write a file",
     description=(
         "Write a file: create a new file or overwrite an existing one with its whole content. Missing folders are "
-        "made. An existing file has to be read with Read first and be unchanged since, and keeps its mode, byte order "
-        "mark and CRLF line ends. Content with placeholders for omitted text, such as '// ... rest unchanged', is "
-        "refused: to change a part of a file use Edit. Answers with a diff."
+        "created. Read an existing file with Read first; it must not have changed since, and keeps its mode, byte "
+        "order mark and CRLF line endings. Content with placeholders for omitted text, such as "
+        "'// ... rest unchanged', is refused: to change a part of a file use Edit. Returns a diff."
     ),
     arguments=build_schema(WriteArguments),
     profile=Profile.NORMAL,

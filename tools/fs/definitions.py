@@ -29,9 +29,9 @@ EVERYWHERE = WARMUP | ACTING | REVIEWING
 
 class FsReadFileArguments(TypedDict):
     path: PathOf
-    encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "How to give the bytes", Is(default="utf-8")]]
-    head: NotRequired[Annotated[int, "Only the first so many lines (bytes with base64)", Is(at_least=1)]]
-    tail: NotRequired[Annotated[int, "Only the last so many lines (bytes with base64)", Is(at_least=1)]]
+    encoding: NotRequired[Annotated[Literal["utf-8", "base64"], "How to return the bytes", Is(default="utf-8")]]
+    head: NotRequired[Annotated[int, "Only this many lines from the beginning (bytes with base64)", Is(at_least=1)]]
+    tail: NotRequired[Annotated[int, "Only this many lines from the end (bytes with base64)", Is(at_least=1)]]
     offset: NotRequired[Annotated[int, "Byte to start at, from 0", Is(default=0, at_least=0)]]
 
 
@@ -43,9 +43,9 @@ READ_FILE = Tool(
     name="fs_read_file",
     title="Read a data file",
     description=(
-        "Read a file's content as data: text without line numbers, or any binary file as base64. head and tail give "
-        "the first or last lines (bytes with base64), offset starts at a byte; up to 100,000 bytes come at once, and "
-        "a longer file says which call gives the next part. To edit source code use Read."
+        "Read a file's content as data: text without line numbers, or any binary file as base64. head and tail return "
+        "the first or last lines (bytes with base64), offset starts at a byte; up to 100,000 bytes are returned at "
+        "once, and for a longer file the answer names the call for the next part. To edit source code use Read."
     ),
     arguments=build_schema(FsReadFileArguments),
     profile=Profile.RESTRICTED,
@@ -75,8 +75,8 @@ WRITE_FILE = Tool(
     title="Write a data file",
     description=(
         "Write a data file: create it or overwrite it with the whole content, as text or as base64 for binary data. "
-        "Missing folders are made; an existing file is replaced in one step, keeps its mode, and need not have been "
-        "read. To change source code use Edit."
+        "Missing folders are created; an existing file is replaced in one step, keeps its mode, and need not have been "
+        "read before. To change source code use Edit."
     ),
     arguments=build_schema(FsWriteFileArguments),
     profile=Profile.NORMAL,
@@ -94,7 +94,7 @@ class FsListArguments(TypedDict):
     path: NotRequired[Annotated[str, "The folder, absolute or relative to the workspace", Is(default=".", shortest=1)]]
     depth: NotRequired[Annotated[int, "How many levels down to list", Is(default=1, at_least=1, at_most=20)]]
     limit: NotRequired[Annotated[int, "How many entries to show", Is(default=LISTED, at_least=1, at_most=1000)]]
-    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many entries to skip", Is(default=0, at_least=0)]]
 
 
 LIST_DIRECTORY = Tool(
@@ -102,7 +102,7 @@ LIST_DIRECTORY = Tool(
     title="List a folder",
     description=(
         "List the files and folders in a directory (ls, tree), sorted by path, with sizes. Folders end in a slash; "
-        "links are named and not followed. depth goes further down; limit and offset page through long lists."
+        "links are named but not followed. depth lists deeper levels; limit and offset page through long lists."
     ),
     arguments=build_schema(FsListArguments),
     profile=Profile.RESTRICTED,
@@ -121,8 +121,8 @@ class FsCreateArguments(TypedDict):
 
 CREATE_DIRECTORY = Tool(
     name="fs_create_directory",
-    title="Make a folder",
-    description="Create a directory (mkdir -p) with the folders above it. One that is there already is left as it is.",
+    title="Create a folder",
+    description="Create a directory (mkdir -p) with the folders above it. An existing one is left as it is.",
     arguments=build_schema(FsCreateArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
@@ -140,13 +140,15 @@ CREATE_DIRECTORY = Tool(
 class FsDeleteArguments(TypedDict):
     path: PathOf
     permanent: NotRequired[
-        Annotated[bool, "Delete for good and not into the trash; only for an unrestricted profile", Is(default=False)]
+        Annotated[
+            bool, "Delete for good instead of moving to the trash; needs the profile `unrestricted`", Is(default=False)
+        ]
     ]
 
 
 def demand_deleting(args: Arguments) -> Demand:
     path, permanent = args["path"], args.get("permanent", False)
-    why = f"`{path}` is deleted {'for good' if permanent else 'into the trash'}."
+    why = f"It deletes `{path}` for good." if permanent else f"It moves `{path}` to the trash."
     if more := protected.describe_change_risk(path):
         why += f" {more}"
     return Demand(Effect.DESTROY_LOCAL, Profile.UNRESTRICTED if permanent else Profile.TRUSTED, why)
@@ -156,8 +158,8 @@ DELETE = Tool(
     name="fs_delete",
     title="Delete a file or an empty folder",
     description=(
-        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the person can have it "
-        "back, unless permanent is set. A folder that is not empty is refused. The person is asked first."
+        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the user can restore it, "
+        "unless permanent is set. A folder that is not empty is refused. The user is asked first."
     ),
     arguments=build_schema(FsDeleteArguments),
     profile=Profile.TRUSTED,
@@ -178,7 +180,7 @@ WRITERS = ("Write", "Edit", "fs_write_file")
 
 class FsMoveArguments(TypedDict):
     source: Annotated[str, "What to move, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    destination: Annotated[str, "Its new path, where nothing may be yet", Is(shortest=1, longest=4096)]
+    destination: Annotated[str, "Its new path, at which nothing exists yet", Is(shortest=1, longest=4096)]
 
 
 def demand_moving(args: Arguments) -> Demand:
@@ -191,7 +193,7 @@ MOVE = Tool(
     title="Move or rename",
     description=(
         "Move or rename a file, folder or link (mv) inside the workspace. The destination is the new path itself, and "
-        "nothing may be there yet: nothing is ever overwritten. Missing folders above it are made."
+        "nothing may exist there yet: nothing is ever overwritten. Missing folders above it are created."
     ),
     arguments=build_schema(FsMoveArguments),
     profile=Profile.NORMAL,
@@ -218,7 +220,7 @@ FILE_INFO = Tool(
     title="Look at a file's properties",
     description=(
         "Get a file's or folder's metadata (stat): kind (file, directory, link, other), size in bytes, time of the "
-        "last change in UTC, and mode. A link is described itself, not what it leads to."
+        "last change in UTC, and mode. For a link, it describes the link itself, not its target."
     ),
     arguments=build_schema(FsInfoArguments),
     result={

@@ -53,8 +53,8 @@ STATUS = Tool(
     name="git_status",
     title="State of the repository",
     description=(
-        "Show the branch, how it stands to its upstream, and which files are staged, changed, in conflict or new "
-        "(git status). Folders of new files are named as one."
+        "Show the branch, how it compares with its upstream, and which files are staged, changed, in conflict or new "
+        "(git status). A folder of new files is shown as one entry."
     ),
     arguments=build_schema(GitStatusArguments),
     profile=Profile.RESTRICTED,
@@ -96,8 +96,8 @@ DIFF_UNSTAGED = Tool(
     name="git_diff_unstaged",
     title="Changes not staged",
     description=(
-        "Show what changed in the working tree and is not staged yet (git diff), as a patch. New files git does not "
-        "know are in git_status. Long patches come in pages; the answer names the call that goes on."
+        "Show what changed in the working tree and is not staged yet (git diff), as a patch. New files that git does "
+        "not know are in git_status. Long patches come in pages; the answer names the call for the next page."
     ),
     arguments=build_schema(GitDiffArguments),
     profile=Profile.RESTRICTED,
@@ -118,8 +118,8 @@ DIFF_STAGED = Tool(
     name="git_diff_staged",
     title="Changes staged",
     description=(
-        "Show what is staged, which is what the next commit will hold (git diff --cached), as a patch. Long patches "
-        "come in pages; the answer names the call that goes on."
+        "Show what is staged, which is what the next commit will contain (git diff --cached), as a patch. Long patches "
+        "come in pages; the answer names the call for the next page."
     ),
     arguments=build_schema(GitDiffArguments),
     profile=Profile.RESTRICTED,
@@ -141,7 +141,7 @@ DIFF = Tool(
     title="Compare with a commit or branch",
     description=(
         "Compare the working tree with a branch, tag or commit, or two of them with each other (git diff): "
-        '{"target": "main"}, {"target": "main...feature"}. Shows a patch, in pages where it is long.'
+        '{"target": "main"}, {"target": "main...feature"}. Returns a patch, in pages if it is long.'
     ),
     arguments=build_schema(GitDiffTargetArguments),
     profile=Profile.RESTRICTED,
@@ -178,8 +178,8 @@ LOG = Tool(
     name="git_log",
     title="History of commits",
     description=(
-        "Show the commit log (git log), newest first: 12 digits of the commit, date, author, first line of the "
-        "message; optionally only between two times, of some files, or of another branch."
+        "Show the commit log (git log), newest first: 12 digits of the hash, date, author, first line of the message; "
+        "optionally only between two times, for some files, or from another branch."
     ),
     arguments=build_schema(GitLogArguments),
     profile=Profile.RESTRICTED,
@@ -206,7 +206,7 @@ SHOW = Tool(
     name="git_show",
     title="One commit",
     description=(
-        "Show a commit: author, date, message, and what it changed as a patch (git show). Of a merge, only the lines "
+        "Show a commit: author, date, message, and what it changed as a patch (git show). For a merge, only the lines "
         "that differ from both sides. Long patches come in pages."
     ),
     arguments=build_schema(GitShowArguments),
@@ -227,9 +227,7 @@ SHOW = Tool(
 
 class GitBranchListArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
-    show_remote: NotRequired[
-        Annotated[bool, "Also the branches as they were last fetched from remotes", Is(default=False)]
-    ]
+    show_remote: NotRequired[Annotated[bool, "Also list remote branches, as last fetched", Is(default=False)]]
     offset: NotRequired[Annotated[int, "How many branches to leave out first", Is(default=0, at_least=0)]]
 
 
@@ -238,7 +236,7 @@ BRANCH_LIST = Tool(
     title="Branches",
     description=(
         "List the branches with their last commit, marking the current one (git branch -v); with show_remote also "
-        "those of remotes as last fetched. Nothing is fetched."
+        "remote branches, as last fetched. Nothing is fetched."
     ),
     arguments=build_schema(GitBranchListArguments),
     profile=Profile.RESTRICTED,
@@ -256,14 +254,14 @@ BRANCH_LIST = Tool(
 class GitCommitArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     message: Annotated[
-        str, "The commit message: one line, or a first line, an empty one and more", Is(shortest=1, longest=20_000)
+        str, "The commit message: one line, or a first line, an empty line and a body", Is(shortest=1, longest=20_000)
     ]
     run_hooks: NotRequired[
-        Annotated[bool, "Run the repository's own hooks, which are programs it brought along", Is(default=False)]
+        Annotated[bool, "Run the repository's own hooks, which are programs that came with it", Is(default=False)]
     ]
 
 
-ENTERING = "A commit enters the history of the repository, and stays there."
+ENTERING = "A commit becomes a permanent part of the repository's history."
 
 
 def demand_committing(args: Arguments) -> Demand:
@@ -277,7 +275,7 @@ COMMIT = Tool(
     name="git_commit",
     title="Commit what is staged",
     description=(
-        "Record the staged changes as a commit (git commit); says its number and files. Refused where nothing is "
+        "Record the staged changes as a commit (git commit); returns its hash and files. Refused if nothing is "
         "staged: stage with git_add first. Not signed; the repository's hooks run only with run_hooks."
     ),
     arguments=build_schema(GitCommitArguments),
@@ -340,8 +338,8 @@ RESET = Tool(
     name="git_reset",
     title="Unstage everything",
     description=(
-        "Take all staged changes out of the index again (git reset) and say which ones left it. Never touches the "
-        "files themselves nor the history."
+        "Unstage all staged changes (git reset) and say which they were. Never touches the files themselves or the "
+        "history."
     ),
     arguments=build_schema(GitResetArguments),
     profile=Profile.NORMAL,
@@ -366,8 +364,8 @@ class GitCreateBranchArguments(TypedDict):
 
 CREATE_BRANCH = Tool(
     name="git_create_branch",
-    title="Make a branch",
-    description="Make a new branch at a branch, tag or commit, by default here (git branch), without going to it.",
+    title="Create a branch",
+    description="Create a branch at a branch, tag or commit, by default HEAD (git branch), without switching to it.",
     arguments=build_schema(GitCreateBranchArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
@@ -381,30 +379,30 @@ CREATE_BRANCH = Tool(
 
 class GitCheckoutArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
-    branch_name: Annotated[str, "The branch to go to", Is(shortest=1, longest=250)]
+    branch_name: Annotated[str, "The branch to switch to", Is(shortest=1, longest=250)]
     keep_changes: NotRequired[
-        Annotated[bool, "Go although there are uncommitted changes, and take them along", Is(default=False)]
+        Annotated[bool, "Switch despite uncommitted changes, and take them along", Is(default=False)]
     ]
     obeyed_files: NotRequired[
         Annotated[
             bool,
-            "Let it change files that other programs obey (.gitattributes, .envrc, .vscode ...); the person is asked",
+            "Let it change files that other programs obey (.gitattributes, .envrc, .vscode ...); the user is asked",
             Is(default=False),
         ]
     ]
 
 
 def demand_checkout(args: Arguments) -> Demand:
-    why = "Files that decide what other programs run are replaced by those of the other branch."
+    why = "It replaces files that decide what other programs run with those of the other branch."
     return Demand(Effect.VCS_LOCAL, Profile.TRUSTED, why if args.get("obeyed_files") else None)
 
 
 CHECKOUT = Tool(
     name="git_checkout",
-    title="Go to another branch",
+    title="Switch branches",
     description=(
-        "Switch to another local branch (git switch, git checkout) and say from where to where. Refused while there "
-        "are uncommitted changes, unless keep_changes takes them along."
+        "Switch to another local branch (git switch, git checkout) and name both branches. Refused while there are "
+        "uncommitted changes, unless keep_changes takes them along."
     ),
     arguments=build_schema(GitCheckoutArguments),
     profile=Profile.TRUSTED,

@@ -12,7 +12,7 @@ Status = Annotated[
 
 
 class PhaseAdvanceArguments(TypedDict):
-    suspect_files: NotRequired[Annotated[list[str], "localization: where the fault may be", Is(most_items=100)]]
+    suspect_files: NotRequired[Annotated[list[str], "localization: where the bug may be", Is(most_items=100)]]
     hypothesis: NotRequired[Annotated[str, "localization: what may be wrong there", Is(shortest=1, longest=4000)]]
     root_cause: NotRequired[Annotated[str, "understanding: why it goes wrong", Is(shortest=1, longest=4000)]]
     modified_files: NotRequired[Annotated[list[str], "fix: what was changed", Is(most_items=100)]]
@@ -22,13 +22,13 @@ class PhaseAdvanceArguments(TypedDict):
 
 ADVANCE_PHASE = Tool(
     name="advance_phase",
-    title="Go on to the next phase",
+    title="Advance to the next phase",
     description=(
-        "Mend a fault in five phases, each with its own tools and number of calls: localization, understanding, fix, "
-        "regression_check, target_fix_verification. The first call begins them; until they are over this mode shows "
-        "what the phase has. Each goes on with what it has to bring: suspect_files and hypothesis, root_cause, "
-        "modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run by bash that passed, "
-        "with nothing changed since. After the last everything is there again."
+        "Fix a bug in five phases, each with its own tools and number of calls: localization, understanding, fix, "
+        "regression_check, target_fix_verification. The first call starts them; until they end, this mode narrows to "
+        "the tools of the phase. To leave a phase, pass what it has to produce: suspect_files and hypothesis, "
+        "root_cause, modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run with "
+        "bash that passed, with nothing changed since. After the last phase, all tools are back."
     ),
     arguments=build_schema(PhaseAdvanceArguments),
     profile=Profile.RESTRICTED,
@@ -45,7 +45,7 @@ class PhaseReturnArguments(TypedDict):
 RETURN_TO_FIX = Tool(
     name="return_to_fix_phase",
     title="Go back to the fix",
-    description="From a later phase back to the fix, whose calls and those of the phases after it begin anew.",
+    description="Go back from a later phase to the fix; it and the phases after it get all their calls again.",
     arguments=build_schema(PhaseReturnArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
@@ -60,17 +60,17 @@ class AnalyzeArguments(TypedDict):
     test_name: Annotated[
         str, "`tests/test_a.py::test_b`, or `tests.test_a.Case.test_b` for unittest", Is(shortest=1, longest=500)
     ]
-    compare_baseline: NotRequired[Annotated[bool, "Also run it as of the last commit", Is(default=False)]]
+    compare_baseline: NotRequired[Annotated[bool, "Also run it at the last commit", Is(default=False)]]
 
 
 ANALYZE_FAILURE = Tool(
     name="analyze_test_failure",
     title="Look into a failing test",
     description=(
-        "Run one test, twice where it fails, and with compare_baseline also as of the last commit, in a temporary git "
-        "worktree; says whether the failure is new, was there before, comes and goes, or cannot be told. pytest "
-        "(`tests/test_a.py::test_b`) or unittest (`tests.test_a.Case.test_b`), with the workspace's `.venv` where it "
-        "has one."
+        "Run one test, twice if it fails, and with compare_baseline also at the last commit, in a temporary git "
+        "worktree; says whether the failure is new, existed before, is flaky, or cannot be judged. Uses pytest "
+        "(`tests/test_a.py::test_b`) or unittest (`tests.test_a.Case.test_b`), with the workspace's `.venv` if there "
+        "is one."
     ),
     arguments=build_schema(AnalyzeArguments),
     profile=Profile.TRUSTED,
@@ -91,7 +91,7 @@ class PhaseStatusArguments(TypedDict):
 PHASE_STATUS = Tool(
     name="get_phase_status",
     title="Show the phase",
-    description="Show which phase this run is in, its tools, the calls left, what is missing, and what the tests said.",
+    description="Show which phase this run is in, its tools, the calls left, what is missing, and how the tests ended.",
     arguments=build_schema(PhaseStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,

@@ -23,8 +23,8 @@ from mcp_server.model.tools import (
 MOST = 100
 AnyPath = Annotated[str, "Only in this file or folder", Is(shortest=1, longest=4096)]
 Globs = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(shortest=1, longest=1000)]
-Most = Annotated[int, "At most so many", Is(default=20, at_least=1, at_most=MOST)]
-Skipped = Annotated[int, "Skip so many", Is(default=0, at_least=0, at_most=1_000_000)]
+Most = Annotated[int, "Maximum number of results", Is(default=20, at_least=1, at_most=MOST)]
+Skipped = Annotated[int, "How many results to skip", Is(default=0, at_least=0, at_most=1_000_000)]
 
 
 def build_reading_tool(
@@ -63,10 +63,10 @@ INDEX_SEARCH = build_reading_tool(
     "index_search",
     (
         "Search the project",
-        "Search the index of the whole project for words: shows `path:line: text`, the best first. A file fits when it "
-        "holds every word; lines with more of them, definitions and matching paths come first. Case does not matter, "
-        "`parse_request` and `parseRequest` are found by `parse request`. The index follows the disk by itself and "
-        "leaves out what .gitignore names, binary files, files over 1 MB and files that usually hold secrets. For "
+        "Search the index of the whole project for words: shows `path:line: text`, best first. A file matches if it "
+        "contains every word; lines with more of them, definitions and matching paths come first. Case does not "
+        "matter, and `parse request` finds `parse_request` and `parseRequest`. The index updates itself and leaves "
+        "out files that .gitignore names, binary files, files over 1 MB and files that usually hold secrets. For "
         'regular expressions use grep. Example: {"query": "retry backoff", "glob": "*.py"}',
     ),
     ProjectSearchArguments,
@@ -87,8 +87,8 @@ class ProjectSymbolArguments(TypedDict):
     ]
     path: NotRequired[AnyPath]
     glob: NotRequired[Globs]
-    kind: NotRequired[Annotated[str, "Only these", Is(enum=KINDS)]]
-    limit: NotRequired[Annotated[int, "At most so many", Is(default=50, at_least=1, at_most=MOST)]]
+    kind: NotRequired[Annotated[str, "Only this kind", Is(enum=KINDS)]]
+    limit: NotRequired[Annotated[int, "Maximum number of results", Is(default=50, at_least=1, at_most=MOST)]]
     offset: NotRequired[Skipped]
 
 
@@ -97,9 +97,9 @@ INDEX_SYMBOLS = build_reading_tool(
     (
         "Find definitions",
         "Find where classes, functions, methods, types, constants and headings are defined, by name or a part of it: "
-        "`path:first-last: kind Full.name: its line`, exact names first. With `path` alone it is the outline of a file "
-        "or folder. Knows Python, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++, Swift, Scala, PHP, Ruby, "
-        'Lua, shell, SQL and Markdown. Read one with index_read. Example: {"query": "Store.open"}',
+        "`path:first-last: kind Full.name: its line`, exact names first. With `path` alone, shows the outline of a "
+        "file or folder. Knows Python, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++, Swift, Scala, PHP, "
+        'Ruby, Lua, shell, SQL and Markdown. Read one with index_read. Example: {"query": "Store.open"}',
     ),
     ProjectSymbolArguments,
     LazyFunction("tools.project.search:search_symbols"),
@@ -125,8 +125,8 @@ INDEX_READ = build_reading_tool(
     "index_read",
     (
         "Read a definition",
-        "Show one definition of a file, whole and with line numbers, by its `symbol`; or lines of the file from `line` "
-        "on. Reads what is on the disk now. Before changing a file with Edit or Write read it with Read. "
+        "Show one definition of a file in full, with line numbers, by its `symbol`; or lines of the file from `line` "
+        "on. Reads the file as it is now. Before changing a file with Edit or Write, read it with Read. "
         'Example: {"path": "src/store.py", "symbol": "Store.open"}',
     ),
     ProjectReadArguments,
@@ -140,9 +140,9 @@ TIERS = ("fact", "decision", "outcome")
 
 
 class ProjectMemoryArguments(TypedDict):
-    query: NotRequired[Annotated[str, "Words; left out, the newest come first", Is(shortest=1, longest=1000)]]
-    tier: NotRequired[Annotated[str, "Only these", Is(enum=TIERS)]]
-    limit: NotRequired[Annotated[int, "At most so many", Is(default=10, at_least=1, at_most=50)]]
+    query: NotRequired[Annotated[str, "Words; if left out, the newest entries", Is(shortest=1, longest=1000)]]
+    tier: NotRequired[Annotated[str, "Only this kind", Is(enum=TIERS)]]
+    limit: NotRequired[Annotated[int, "Maximum number of results", Is(default=10, at_least=1, at_most=50)]]
     offset: NotRequired[Skipped]
 
 

@@ -21,7 +21,7 @@ from mcp_server.model.tools import (
 ENTRIES = 250
 MOST_AROUND = 100
 WANT = {"files_with_matches": "files", "content": "content", "count": "count"}
-LEFT_OUT = "what .gitignore names, `.git`, binary files, and files that usually hold secrets (`.env`, keys)"
+LEFT_OUT = "files that .gitignore names, `.git`, binary files, and files that usually hold secrets (`.env`, keys)"
 AnyPath = Annotated[str, "File or folder to search; the workspace if left out", Is(shortest=1, longest=4096)]
 Folder = Annotated[str, "Folder to look in; the workspace if left out", Is(shortest=1, longest=4096)]
 FileGlob = Annotated[str, "Only these files: `*.py`, `src/**/*.{ts,tsx}`, `*.c;!test_*`", Is(shortest=1, longest=1000)]
@@ -30,8 +30,8 @@ Mode = Annotated[str, "Paths, matching lines, or lines per file", Is(default="fi
 After = Annotated[int, "Lines after each match", Is(at_least=0, at_most=MOST_AROUND)]
 Before = Annotated[int, "Lines before each match", Is(at_least=0, at_most=MOST_AROUND)]
 Around = Annotated[int, "Lines around each match", Is(at_least=0, at_most=MOST_AROUND)]
-Most = Annotated[int, "At most so many entries; 0 for all", Is(default=ENTRIES, at_least=0)]
-Skipped = Annotated[int, "Skip so many entries", Is(default=0, at_least=0)]
+Most = Annotated[int, "Maximum number of entries; 0 for all", Is(default=ENTRIES, at_least=0)]
+Skipped = Annotated[int, "How many entries to skip", Is(default=0, at_least=0)]
 
 GrepArguments = TypedDict(
     "GrepArguments",
@@ -71,9 +71,9 @@ GREP = Tool(
     description=(
         "Search the contents of files with a regular expression. Shows the paths of matching files, sorted; "
         '`output_mode` "content" shows lines as `path:line:text`, "count" how many per file. Up to 250 entries, with '
-        "totals and the call that goes on. Hidden files are searched; not searched are "
-        f"{LEFT_OUT} unless `path` names the file. Links are not followed, lines are cut at 500 characters. "
-        "Write braces as `\\{` to find them themselves. Example: "
+        "totals and the call for the next page. Hidden files are searched; not searched are "
+        f"{LEFT_OUT}, unless `path` names the file. Links are not followed, lines are cut at 500 characters. "
+        "Write `\\{` for a literal brace. Example: "
         '{"pattern": "def main", "type": "py", "output_mode": "content", "-C": 2}'
     ),
     arguments=build_schema(GrepArguments),
@@ -92,8 +92,8 @@ GLOB = Tool(
     title="Find files by name",
     description=(
         "Find files by the pattern of their path, newest first, 100 at a time. A pattern without `/` matches names at "
-        "any depth, `**` any number of folders, `{a,b}` either, `;` stands between several, `!` leaves out. Hidden "
-        "files are found; `.git`, what .gitignore names, folders and links are not. "
+        "any depth, `**` any number of folders, `{a,b}` either; `;` separates several, `!` excludes. Hidden files are "
+        "found; `.git`, files that .gitignore names, folders and links are not. "
         'Example: {"pattern": "src/**/*.{ts,tsx}"}'
     ),
     arguments=build_schema(GlobArguments),

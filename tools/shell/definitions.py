@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LONGEST = 600.0
 UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
-Id = Annotated[str, "A shell that stays, by the id `bash` answered or a name of your own", Is(shortest=1, longest=200)]
+Id = Annotated[str, "An open shell: the id that `bash` returned, or a name of your own", Is(shortest=1, longest=200)]
 
 
 READ_LINE: "ReadLine" = LazyFunction("tools.shell.lines:read_line")
@@ -43,7 +43,7 @@ class BashArguments(TypedDict):
         ]
     ]
     description: NotRequired[Annotated[str, "What it does, in a few words", Is(shortest=1, longest=500)]]
-    run_in_background: NotRequired[Annotated[bool, "Answer at once, and let it go on", Is(default=False)]]
+    run_in_background: NotRequired[Annotated[bool, "Return at once, and keep it running", Is(default=False)]]
 
 
 def build_shell_label(name: str) -> str:
@@ -59,13 +59,14 @@ BASH = Tool(
     name="bash",
     title="Run a command",
     description=(
-        "Run a line of bash in the workspace, shut in as the person's profile says: by default no network, no home, "
-        "and git's configuration cannot be changed. Lines that only read, build or test run at once; the person may "
-        "be asked about others. Shows what is printed, and the exit code where it is not 0; the rest of a long output "
-        "is kept in a file. Each line starts afresh in `exec_dir`, unless `bash_id` names a shell that stays: give any "
-        "name, and folder and variables last. `run_in_background` is for servers and watchers, in a terminal; look "
-        "with `bash_output`, type with `write_to_shell`, wait with `wait`. What outlasts `timeout` goes on in the "
-        'background. What a line leaves running behind it ends with it. Example: {"command": "pytest -q", '
+        "Run a line of bash in the workspace, sandboxed as the user's profile says: by default no network, no home, "
+        "and git's configuration cannot be changed. Lines that only read, build or test run at once; the user may be "
+        "asked about others. Shows the output, and the exit code unless it is 0; the rest of a long output is kept in "
+        "a file. Each line starts in a new shell in `exec_dir`, unless `bash_id` keeps one open: pass any name, and "
+        "its folder and variables are kept. `run_in_background` is for servers and watchers, in a terminal; read their "
+        "output with `bash_output`, type with `write_to_shell`, wait with `wait`. A line that outlasts `timeout` "
+        "continues in the background. Processes that a line leaves running end with it. "
+        'Example: {"command": "pytest -q", '
         '"timeout": 300000}'
     ),
     arguments=build_schema(BashArguments),
@@ -86,18 +87,16 @@ BASH = Tool(
 )
 
 MOST_WAIT = 300.0
-ShellId = Annotated[str, "The shell, by the id `bash` answered or your name for it", Is(shortest=1, longest=200)]
+ShellId = Annotated[str, "The shell: the id that `bash` returned, or your name for it", Is(shortest=1, longest=200)]
 Same = Annotated[str, "The same as `bash_id`", Is(shortest=1, longest=200)]
 
 
 class BashOutputArguments(TypedDict):
     bash_id: NotRequired[ShellId]
     shell_id: NotRequired[Same]
-    filter: NotRequired[
-        Annotated[str, "Only lines in which this regular expression is found", Is(shortest=1, longest=1000)]
-    ]
+    filter: NotRequired[Annotated[str, "Only lines that match this regular expression", Is(shortest=1, longest=1000)]]
     offset: NotRequired[
-        Annotated[int, "Show from this character on, below zero from the end; what is new if left out", Is()]
+        Annotated[int, "Character to start at, counted from the end if negative; only new output if left out", Is()]
     ]
 
 
@@ -114,13 +113,13 @@ class BashKillArguments(TypedDict):
 
 
 class BashWaitArguments(TypedDict):
-    seconds: Annotated[float, "How long at the most, up to 300", Is(at_least=0, at_most=MOST_WAIT)]
+    seconds: Annotated[float, "The longest to wait, up to 300", Is(at_least=0, at_most=MOST_WAIT)]
     bash_id: NotRequired[Annotated[str, "Stop waiting when this shell has ended", Is(shortest=1, longest=200)]]
     shell_id: NotRequired[Same]
     until: NotRequired[
         Annotated[
             str,
-            "Stop waiting when this regular expression is found in what it prints",
+            "Stop waiting when this regular expression matches its output",
             Is(shortest=1, longest=1000),
         ]
     ]
@@ -135,7 +134,7 @@ OUTPUT = _build_tool(
     "Look at a shell",
     (
         "Show what a shell of this session has printed since you last looked, whether it runs, and how it ended. "
-        "`offset` shows it again from a character on; `filter` shows the lines a regular expression is found in. "
+        "`offset` shows it again from a character on; `filter` shows only lines that match a regular expression. "
         'Example: {"bash_id": "bash_...", "filter": "error|warning"}'
     ),
     BashOutputArguments,
@@ -151,8 +150,8 @@ WRITE = _build_tool(
     "write_to_shell",
     "Type into a shell",
     (
-        "Type into a shell that runs in the background, and show what it says to that. Answers a program's question, "
-        'interrupts it with `\\u0003`, or runs a line. Example: {"shell_id": "bash_...", "content": "y", '
+        "Type into a shell that runs in the background, and show its response: answer a program's question, "
+        'interrupt it with `\\u0003`, or run a line. Example: {"shell_id": "bash_...", "content": "y", '
         '"press_enter": true}'
     ),
     BashWriteArguments,
@@ -169,7 +168,7 @@ WRITE = _build_tool(
 KILL = _build_tool(
     "kill_shell",
     "End a shell",
-    'End a shell of this session with all it started, and show its last output. Example: {"shell_id": "bash_..."}',
+    'End a shell of this session and all it started, and show its last output. Example: {"shell_id": "bash_..."}',
     BashKillArguments,
     LazyFunction("tools.shell.background:kill_shell"),
     profile=Profile.NORMAL,
@@ -184,8 +183,8 @@ WAIT = _build_tool(
     "wait",
     "Wait",
     (
-        "Wait some seconds, up to 300: until a shell has ended (`bash_id`), or until a regular expression is found in "
-        'what it prints (`until`), and no longer. Example: {"seconds": 60, "bash_id": "bash_...", '
+        "Wait for some seconds, up to 300, or until a shell has ended (`bash_id`) or a regular expression matches its "
+        'output (`until`). Example: {"seconds": 60, "bash_id": "bash_...", '
         '"until": "listening on"}'
     ),
     BashWaitArguments,

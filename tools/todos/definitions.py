@@ -52,7 +52,7 @@ TODO_CREATE = Tool(
         "Add a todo with the criteria that will show that it is done. A todo goes from pending to in_progress "
         "(TodoStart), claimed (TodoClaim) and verified (TodoVerify): claimed is not done. Criteria: "
         "command_exit_zero{command, seconds?}, file_exists{path}, file_contains{path, text or pattern}, "
-        "test_passes{test, seconds?}. They are checked by TodoVerify, with the permissions of then. Example: "
+        "test_passes{test, seconds?}. TodoVerify checks them, with the permissions of that moment. Example: "
         '{"content": "Fix the parser", "acceptance_criteria": '
         '[{"type": "test_passes", "params": {"test": "tests/test_parser.py::test_empty"}}]}'
     ),
@@ -68,15 +68,15 @@ TODO_CREATE = Tool(
 class TodoReadArguments(TypedDict):
     id: NotRequired[Annotated[str, "One todo, with its claims and checks", Is(shortest=1, longest=64)]]
     status: NotRequired[Annotated[Literal["pending", "in_progress", "claimed", "verified"], "Only these"]]
-    offset: NotRequired[Annotated[int, "Skip so many", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many to skip", Is(default=0, at_least=0)]]
 
 
 TODO_READ = Tool(
     name="TodoRead",
     title="Show the todos",
     description=(
-        "Show the todos of this session with how far each is: [ ] pending, [*] in progress, [?] claimed, [x] verified, "
-        "100 at a time; with `id` one of them whole, with its claims and checks."
+        "Show the todos of this session and their states: [ ] pending, [*] in progress, [?] claimed, [x] verified, "
+        "100 at a time; with `id` one of them in full, with its claims and checks."
     ),
     arguments=build_schema(TodoReadArguments),
     profile=Profile.RESTRICTED,
@@ -95,8 +95,8 @@ class TodoStartArguments(TypedDict):
 
 TODO_START = Tool(
     name="TodoStart",
-    title="Begin a todo",
-    description="Begin a pending todo: it is in progress from then on.",
+    title="Start a todo",
+    description="Start a pending todo: it is in progress from then on.",
     arguments=build_schema(TodoStartArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
@@ -118,7 +118,7 @@ class TodoClaimArguments(TypedDict):
     explanation: Annotated[str, "What was done, at least 20 characters", Is(longest=4000)]
     evidence: NotRequired[
         Annotated[
-            list[EvidenceArgument], "What shows it; a later claim has to bring more", Is(most_items=MOST_EVIDENCE)
+            list[EvidenceArgument], "What shows it; a later claim needs new evidence", Is(most_items=MOST_EVIDENCE)
         ]
     ]
     auto_verify: NotRequired[Annotated[bool, "Check its criteria at once", Is(default=False)]]
@@ -133,8 +133,8 @@ TODO_CLAIM = Tool(
     title="Claim that a todo is done",
     description=(
         "Say that a todo in progress is done, with what was done and evidence for it. It is verified by its criteria "
-        "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a check that did not hold, or "
-        "sent back by the user, it can be claimed again with evidence that was not given before."
+        "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a failed check, or if the user "
+        "rejects it, it can be claimed again with new evidence."
     ),
     arguments=build_schema(TodoClaimArguments),
     profile=Profile.RESTRICTED,
@@ -154,9 +154,9 @@ TODO_VERIFY = Tool(
     name="TodoVerify",
     title="Check whether a todo is done",
     description=(
-        "Check the criteria of a claimed todo. Each is a call of its own through the gate, with the permissions of "
-        "now; what may not run is not run and does not hold. All of them hold: verified. Otherwise it stays claimed. "
-        "One without criteria waits for the user."
+        "Check the criteria of a claimed todo. Each is a separate call through the gate, with the permissions of this "
+        "moment; a check that may not run does not hold. If all hold, the todo is verified, otherwise it stays "
+        "claimed. A todo without criteria waits for the user."
     ),
     arguments=build_schema(TodoVerifyArguments),
     profile=Profile.NORMAL,

@@ -16,7 +16,7 @@ GENEROUS: dict[str, Any] = {"limit": 10**6, "seconds": 60.0}
 
 
 @dataclass
-class Clock:
+class AheadClock:
     """Far enough ahead that no file looks as if it was changed a moment ago, unless a test says otherwise."""
 
     ahead_ns: int = 10**15
@@ -28,9 +28,9 @@ class Clock:
 
 
 @dataclass
-class Ground:
+class IndexWorkspace:
     root: Path
-    clock: Clock = field(default_factory=Clock)
+    clock: AheadClock = field(default_factory=AheadClock)
 
     def __post_init__(self) -> None:
         self.state = self.root / ".menugate"

@@ -14,16 +14,16 @@ import pytest
 from mcp_server.guards.index import refresh
 from mcp_server.model.index import IndexRequest
 from mcp_server.model.results import Code, Refusal
-from tests.guards.index.ground import Ground, held
+from tests.guards.index.ground import IndexWorkspace, held
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
+def ground(tmp_path: Path) -> IndexWorkspace:
     (tmp_path / "work").mkdir()
-    return Ground(tmp_path / "work")
+    return IndexWorkspace(tmp_path / "work")
 
 
-def test_nothing_from_elsewhere_gets_in(ground: Ground) -> None:
+def test_nothing_from_elsewhere_gets_in(ground: IndexWorkspace) -> None:
     outside = ground.root.parent / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("needle outside\n")
@@ -42,7 +42,7 @@ def test_nothing_from_elsewhere_gets_in(ground: Ground) -> None:
     assert ground.held()["./hard.txt"][1] == "not readable"
 
 
-def test_a_folder_swapped_for_a_link_between_two_looks_leads_nowhere(ground: Ground) -> None:
+def test_a_folder_swapped_for_a_link_between_two_looks_leads_nowhere(ground: IndexWorkspace) -> None:
     ground.put("a/b.txt", "needle\n")
     outside = ground.root.parent / "outside"
     outside.mkdir()
@@ -54,7 +54,7 @@ def test_a_folder_swapped_for_a_link_between_two_looks_leads_nowhere(ground: Gro
     assert ground.find("needle") == []
 
 
-def test_what_is_no_text_of_a_sensible_length_is_left_out_and_counted(ground: Ground) -> None:
+def test_what_is_no_text_of_a_sensible_length_is_left_out_and_counted(ground: IndexWorkspace) -> None:
     ground.put("big.txt", "needle\n" + "x" * (1 << 20))
     ground.put("just.txt", ("needle\n" + "x" * (1 << 20))[: 1 << 20])
     ground.put("binary.txt", b"needle\0")
@@ -68,7 +68,7 @@ def test_what_is_no_text_of_a_sensible_length_is_left_out_and_counted(ground: Gr
     assert "TOKEN" not in str(known)
 
 
-def test_a_name_that_is_no_text_is_shown_and_found(ground: Ground) -> None:
+def test_a_name_that_is_no_text_is_shown_and_found(ground: IndexWorkspace) -> None:
     name = os.fsdecode(b"caf\xe9.txt")
     (ground.root / name).write_text("needle\n")
     ((path, line),) = ground.find("needle")
@@ -76,7 +76,7 @@ def test_a_name_that_is_no_text_is_shown_and_found(ground: Ground) -> None:
     assert (path, line) == ("caf\\udce9.txt", 1)
 
 
-def test_two_million_signs_in_one_line_take_no_time(ground: Ground) -> None:
+def test_two_million_signs_in_one_line_take_no_time(ground: IndexWorkspace) -> None:
     ground.put("a.py", ("needle " + "a" * 900_000 + " ") + "b = (" * 20_000)
     started = time.process_time()
     assert ground.find("needle") == [("a.py", 1)]
@@ -84,7 +84,7 @@ def test_two_million_signs_in_one_line_take_no_time(ground: Ground) -> None:
 
 
 def test_more_files_than_the_index_holds_stay_out_and_are_counted(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: IndexWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refresh, "MAX_FILES", 60)
     monkeypatch.setattr(refresh, "MAX_FOLDER_ENTRIES", 40)
@@ -100,7 +100,7 @@ def test_more_files_than_the_index_holds_stay_out_and_are_counted(
     assert ground.hits("needle").total == now.files
 
 
-def test_a_search_stops_when_its_time_is_up(ground: Ground) -> None:
+def test_a_search_stops_when_its_time_is_up(ground: IndexWorkspace) -> None:
     for number in range(50):
         ground.put(f"{number}.txt", "needle\n" * 100)
     ground.refresh()
@@ -135,7 +135,7 @@ SPOILT: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_a_cache_that_is_not_what_it_was_is_made_anew(ground: Ground, spoil: Callable[[Path], object]) -> None:
+def test_a_cache_that_is_not_what_it_was_is_made_anew(ground: IndexWorkspace, spoil: Callable[[Path], object]) -> None:
     ground.put("a.py", "def needle(): pass\n")
     assert ground.find("needle") == [("a.py", 1)]
     spoil(ground.cache)
@@ -147,7 +147,7 @@ def test_a_cache_that_is_not_what_it_was_is_made_anew(ground: Ground, spoil: Cal
     assert not (ground.root / "planted.db").exists()
 
 
-def test_a_cache_that_cannot_be_kept_is_a_problem_with_a_way_out(ground: Ground) -> None:
+def test_a_cache_that_cannot_be_kept_is_a_problem_with_a_way_out(ground: IndexWorkspace) -> None:
     ground.put("a.py", "needle\n")
     ground.cache.mkdir()
     with pytest.raises(Refusal) as refused:
@@ -156,7 +156,9 @@ def test_a_cache_that_cannot_be_kept_is_a_problem_with_a_way_out(ground: Ground)
     assert "grep" in refused.value.problem.way_out
 
 
-def test_a_writer_that_does_not_end_is_waited_for_and_named(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_does_not_end_is_waited_for_and_named(
+    ground: IndexWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from mcp_server.guards.index import cache
 
     ground.put("a.py", "needle\n")
@@ -174,7 +176,7 @@ def test_a_writer_that_does_not_end_is_waited_for_and_named(ground: Ground, monk
     assert len(ground.find("needle")) == 2
 
 
-def test_a_new_cache_is_not_thrown_away_for_the_fault_of_an_old_one(ground: Ground) -> None:
+def test_a_new_cache_is_not_thrown_away_for_the_fault_of_an_old_one(ground: IndexWorkspace) -> None:
     """Two processes that find it damaged at once would else take each other's new one away, again and again."""
     from mcp_server.guards.index.cache import discard_cache, read_identity
 
@@ -189,7 +191,7 @@ def test_a_new_cache_is_not_thrown_away_for_the_fault_of_an_old_one(ground: Grou
     assert read_identity(ground.cache) is None
 
 
-def test_many_threads_share_one_index(ground: Ground) -> None:
+def test_many_threads_share_one_index(ground: IndexWorkspace) -> None:
     for number in range(60):
         ground.put(f"{number}.txt", "needle\n")
     found: list[int] = []
@@ -227,7 +229,7 @@ print("fine")
 """
 
 
-def test_two_processes_keep_one_index(ground: Ground) -> None:
+def test_two_processes_keep_one_index(ground: IndexWorkspace) -> None:
     """Each writes, deletes and looks; one takes the cache away in between. Each finds what it wrote, at once."""
     house = Path(__file__).parents[3]
     both = [

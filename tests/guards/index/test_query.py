@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcp_server.model.query import Query, find_words
 from mcp_server.model.results import Code, Refusal
-from tests.guards.index.ground import Ground, by_git, pieces, scanned
+from tests.guards.index.ground import IndexWorkspace, by_git, pieces, scanned
 from tests.sizes import scale
 
 WORDS = [
@@ -44,7 +44,7 @@ QUERIES = st.lists(
 @given(st.dictionaries(NAMES, TEXTS, max_size=6), IGNORES, QUERIES)
 def test_a_search_agrees_with_reading_everything(files: dict[str, str], ignore: str, query: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        ground = Ground(Path(folder))
+        ground = IndexWorkspace(Path(folder))
         for path, text in files.items():
             ground.put(path, text)
         ground.put(".gitignore", ignore)
@@ -92,7 +92,7 @@ def test_what_a_word_is(text: str, found: set[str]) -> None:
     ],
 )
 def test_what_an_engine_would_obey_is_only_words_here(query: str, tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.put("a.txt", "foo bar near col x and or not held drop table files a b c 5\n")
     ground.refresh()
     if not Query.parse(query).terms:
@@ -106,7 +106,7 @@ def test_what_an_engine_would_obey_is_only_words_here(query: str, tmp_path: Path
 
 
 def test_what_fits_best_comes_first(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.put("a.py", "# retry and backoff\n# retry\n")
     ground.put("b.py", "def retry():\n    backoff = 1\n")
     ground.put("retry.py", "x = 'retry', 'backoff'\n")
@@ -122,7 +122,7 @@ def test_what_fits_best_comes_first(tmp_path: Path) -> None:
 
 
 def test_every_term_has_to_be_somewhere_in_the_file_as_it_was_written(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.put("a.txt", "open\nstore\n")
     ground.put("b.txt", "open store\n")
     ground.put("c.txt", "parse\nhttp\nopen\n")
@@ -132,7 +132,7 @@ def test_every_term_has_to_be_somewhere_in_the_file_as_it_was_written(tmp_path: 
 
 
 def test_a_place_and_a_pattern_narrow_it(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     for path in ("a.py", "src/a.py", "src/b.md", "srcs/a.py", "src/deep/c.py"):
         ground.put(path, "word\n")
     assert ground.find("word", path="src") == [("src/a.py", 1), ("src/b.md", 1), ("src/deep/c.py", 1)]
@@ -151,7 +151,7 @@ def test_a_place_and_a_pattern_narrow_it(tmp_path: Path) -> None:
 
 
 def test_symbols_are_found_by_name_and_by_part(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.put("a.py", "class Store:\n    def open(self): pass\ndef reopen(): pass\nOPEN = 1\n")
     ground.put("b/c.md", "# Open questions\n")
 
@@ -172,7 +172,7 @@ def test_symbols_are_found_by_name_and_by_part(tmp_path: Path) -> None:
 
 
 def test_a_long_line_is_shown_around_what_was_looked_for(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.put("a.txt", "x " * 100_000 + "needle" + " y" * 100_000)
     (hit,) = (ground.refresh(), ground.hits("needle"))[1].shown
     assert "needle" in hit.text

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.guards.index.ground import Ground, held
+from tests.guards.index.ground import IndexWorkspace, held
 
 FILES = st.sampled_from(["a.py", "b.py", "src/a.py", "src/b.md", "src/deep/c.py", "build/x.py"])
 FOLDERS = st.sampled_from(["src", "src/deep", "build"])
@@ -26,7 +26,7 @@ class Edits(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.mkdtemp()
-        self.ground = Ground(Path(self.folder))
+        self.ground = IndexWorkspace(Path(self.folder))
         # What is written through a link lands there, so it is a file of the test's own.
         handle, self.outside = tempfile.mkstemp()
         os.write(handle, b"x = 1\n")
@@ -107,7 +107,7 @@ TestEdits.settings = settings(max_examples=10, stateful_step_count=10, deadline=
 
 def test_a_change_within_the_grain_of_the_clock_is_seen(tmp_path: Path) -> None:
     """Two changes may bear one stamp where a disk's clock is coarse: what was just changed is read again."""
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.clock.ahead_ns = 0
     file = ground.put("a.txt", "one\n")
     ground.refresh()
@@ -118,7 +118,7 @@ def test_a_change_within_the_grain_of_the_clock_is_seen(tmp_path: Path) -> None:
 
 
 def test_what_did_not_change_is_not_opened_again(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     for number in range(30):
         ground.put(f"{number}.txt", "word\n")
     assert ground.refresh().read == 30
@@ -130,7 +130,7 @@ def test_what_did_not_change_is_not_opened_again(tmp_path: Path) -> None:
 
 
 def test_a_slice_of_time_is_kept_to_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     for number in range(400):
         ground.put(f"{number % 7}/{number}.txt", f"word number{number}\n")
     mark, looks = ground.index.get_refresh_mark(), 1
@@ -147,7 +147,7 @@ def test_a_slice_of_time_is_kept_to_and_the_next_one_goes_on(tmp_path: Path) -> 
 
 
 def test_who_comes_while_a_round_goes_on_gets_one_that_began_later(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     ground.put("a/a.txt", "one\n")
     ground.put("b/b.txt", "one\n")
     early = ground.index.get_refresh_mark()
@@ -160,7 +160,7 @@ def test_who_comes_while_a_round_goes_on_gets_one_that_began_later(tmp_path: Pat
 
 
 def test_a_line_that_is_gone_is_not_shown_even_before_the_index_hears_of_it(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     file = ground.put("a.txt", "here is a needle\n")
     ground.refresh()
     file.write_text("nothing\n")
@@ -170,7 +170,7 @@ def test_a_line_that_is_gone_is_not_shown_even_before_the_index_hears_of_it(tmp_
 
 
 def test_a_file_under_its_old_size_and_times_is_seen_to_be_another(tmp_path: Path) -> None:
-    ground = Ground(tmp_path)
+    ground = IndexWorkspace(tmp_path)
     file = ground.put("a.txt", "needle\n")
     assert ground.find("needle") == [("a.txt", 1)]
     before = file.stat()

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.git.ground import Bench
+from tests.tools.git.ground import GitWorkbench
 
 
 @pytest.fixture
-def opened(home: Path) -> Generator[Callable[[Path], Bench]]:
+def opened(home: Path) -> Generator[Callable[[Path], GitWorkbench]]:
     """Make a bench of this folder."""
-    benches: list[Bench] = []
+    benches: list[GitWorkbench] = []
 
-    def made(root: Path) -> Bench:
-        benches.append(Bench(root, home))
+    def made(root: Path) -> GitWorkbench:
+        benches.append(GitWorkbench(root, home))
         return benches[-1]
 
     yield made

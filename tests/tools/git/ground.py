@@ -23,7 +23,7 @@ from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.tools import Demand, Tool
 from tests.tools.packs import tools_of
-from tests.tools.workbench import Memory, Nowhere
+from tests.tools.workbench import Nowhere, StampMemory
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in tools_of("git")}
 WHO = ("Ada Lovelace", "ada@example.org")
@@ -53,7 +53,7 @@ def git(folder: Path, *arguments: str | bytes, data: bytes | None = None, ok: bo
 
 
 @dataclass
-class Person:
+class GitPerson:
     home: Path
     who: tuple[str, str] | None = WHO
 
@@ -70,17 +70,17 @@ class Person:
 
 
 @dataclass
-class Given:
+class GitContext:
     """What of a context these tools may touch; anything else they would reach for is missing."""
 
     files: Files
     processes: Processes
     demand: Demand
-    person: Person
+    person: GitPerson
     stands: None = None
 
 
-class Bench:
+class GitWorkbench:
     """One workspace, in which any of the tools is called as the pipeline calls it."""
 
     def __init__(self, root: Path, home: Path) -> None:
@@ -89,10 +89,10 @@ class Bench:
         (state / ".gitignore").write_text("*\n")
         self.root, self.state = root, state
         jail = Jail(root, (state,), (state / "spill",))
-        self.files = WorkspaceFiles(jail, Trash(state / "trash"), Memory(), Nowhere())
+        self.files = WorkspaceFiles(jail, Trash(state / "trash"), StampMemory(), Nowhere())
         variables = {"PATH": PATH, "HOME": str(home)}
         self.shop = build_command_host(HostPaths(root, home, (state,), PATH, variables), jail)
-        self.person = Person(home)
+        self.person = GitPerson(home)
         self.bare: Processes | None = None
         """A door in the place of the real one."""
         self._runner = asyncio.Runner()
@@ -118,7 +118,7 @@ class Bench:
         if demand.confirm and not (yes or settled):
             return Problem(Code.APPROVAL_REQUIRED, demand.confirm)
         door = self.bare or self.shop.build_call_processes(demand, profile)
-        given = Given(self.files.limit_to_grant(demand), door, demand, self.person)
+        given = GitContext(self.files.limit_to_grant(demand), door, demand, self.person)
         ending = self._runner.run(_ended(tool, cast(Context, given), arguments))
         ending.text.encode()  # what cannot be sent is no answer
         return ending

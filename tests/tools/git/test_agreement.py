@@ -15,7 +15,7 @@ from mcp_server.model.results import Code, Done, Problem
 from mcp_server.model.text import to_one_line
 from tests.sizes import scale
 from tests.tools.git.bare import Bare
-from tests.tools.git.ground import Bench, git
+from tests.tools.git.ground import GitWorkbench, git
 from tests.tools.git.growing import Step, grow, steps
 from tools.git import escape, porcelain
 
@@ -34,7 +34,7 @@ class Grown:
         root = folder / "work"
         self.top = grow(root, taken)
         self.linked = root / "linked"
-        self.bench = Bench(root, folder)
+        self.bench = GitWorkbench(root, folder)
         if bare:
             self.bench.bare = cast(Processes, Bare(root))
 

@@ -10,14 +10,14 @@ import pytest
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done, Problem
 from tests.tools.git.bare import Bare
-from tests.tools.git.ground import TOOLS, Bench, git
+from tests.tools.git.ground import TOOLS, GitWorkbench, git
 from tests.tools.git.poison import CALLS, template
 
 SECRET = "OUTSIDE-THE-WORKSPACE"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, opened: Callable[[Path], Bench]) -> Bench:
+def bench(tmp_path: Path, opened: Callable[[Path], GitWorkbench]) -> GitWorkbench:
     root = tmp_path / "work"
     root.mkdir()
     template(root / "repo")
@@ -31,7 +31,7 @@ def bench(tmp_path: Path, opened: Callable[[Path], Bench]) -> Bench:
     return bench
 
 
-def refused(bench: Bench, repo: str = "repo", code: Code = Code.PATH_REFUSED) -> None:
+def refused(bench: GitWorkbench, repo: str = "repo", code: Code = Code.PATH_REFUSED) -> None:
     """By every tool, and without a word of what lies outside."""
     for tool, arguments in CALLS:
         ending = bench.problem(tool, repo_path=repo, **arguments)
@@ -39,7 +39,7 @@ def refused(bench: Bench, repo: str = "repo", code: Code = Code.PATH_REFUSED) ->
         assert SECRET not in ending.text
 
 
-def test_a_pointer_to_a_repository_outside(bench: Bench, tmp_path: Path) -> None:
+def test_a_pointer_to_a_repository_outside(bench: GitWorkbench, tmp_path: Path) -> None:
     for number, pointer in enumerate((f"{tmp_path}/outside/.git", "../../outside/.git")):
         folder = bench.root / f"pointing{number}"
         folder.mkdir()
@@ -47,7 +47,7 @@ def test_a_pointer_to_a_repository_outside(bench: Bench, tmp_path: Path) -> None
         refused(bench, folder.name)
 
 
-def test_a_pointer_that_points_to_nothing(bench: Bench) -> None:
+def test_a_pointer_that_points_to_nothing(bench: GitWorkbench) -> None:
     folder = bench.root / "pointing"
     folder.mkdir()
     for words in ("gitdir: nowhere\n", "gitdir: \n", "nothing\n", ""):
@@ -55,7 +55,7 @@ def test_a_pointer_that_points_to_nothing(bench: Bench) -> None:
         refused(bench, "pointing")
 
 
-def test_a_link_in_the_place_of_a_repository(bench: Bench, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_repository(bench: GitWorkbench, tmp_path: Path) -> None:
     folder = bench.root / "linking"
     folder.mkdir()
     (folder / ".git").symlink_to(tmp_path / "outside" / ".git")
@@ -65,14 +65,14 @@ def test_a_link_in_the_place_of_a_repository(bench: Bench, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("part", ["objects", "refs", "config", "HEAD", "index", "hooks", "info", "logs"])
-def test_a_part_that_is_a_link_to_outside(bench: Bench, tmp_path: Path, part: str) -> None:
+def test_a_part_that_is_a_link_to_outside(bench: GitWorkbench, tmp_path: Path, part: str) -> None:
     own = bench.root / "repo" / ".git" / part
     own.rename(own.with_name("before"))
     own.symlink_to(tmp_path / "outside" / ".git" / part)
     refused(bench)
 
 
-def test_a_linked_worktree_whose_repository_is_outside(bench: Bench, tmp_path: Path) -> None:
+def test_a_linked_worktree_whose_repository_is_outside(bench: GitWorkbench, tmp_path: Path) -> None:
     git(tmp_path / "outside", "worktree", "add", "-q", str(bench.root / "linked"), "other")
     refused(bench, "linked")
     folder = bench.root / "own"
@@ -83,7 +83,7 @@ def test_a_linked_worktree_whose_repository_is_outside(bench: Bench, tmp_path: P
     refused(bench, "own")
 
 
-def test_history_borrowed_from_outside(bench: Bench, tmp_path: Path) -> None:
+def test_history_borrowed_from_outside(bench: GitWorkbench, tmp_path: Path) -> None:
     listed = bench.root / "repo" / ".git" / "objects" / "info" / "alternates"
     for line in (f"{tmp_path}/outside/.git/objects", "../../../../outside/.git/objects", '"quoted"'):
         listed.write_text(f"{line}\n")
@@ -98,7 +98,7 @@ def test_history_borrowed_from_outside(bench: Bench, tmp_path: Path) -> None:
     assert isinstance(bench.call("git_status", repo_path="repo"), Done)
 
 
-def test_a_worktree_that_is_said_to_be_elsewhere(bench: Bench, tmp_path: Path) -> None:
+def test_a_worktree_that_is_said_to_be_elsewhere(bench: GitWorkbench, tmp_path: Path) -> None:
     git(bench.root / "repo", "config", "core.worktree", str(tmp_path / "outside"))
     for tool, arguments in CALLS:
         ending = bench.done(tool, repo_path="repo", **arguments)
@@ -108,7 +108,7 @@ def test_a_worktree_that_is_said_to_be_elsewhere(bench: Bench, tmp_path: Path) -
     assert (bench.root / "repo" / "d.txt").exists()
 
 
-def test_nothing_above_the_workspace_is_a_repository(bench: Bench, tmp_path: Path) -> None:
+def test_nothing_above_the_workspace_is_a_repository(bench: GitWorkbench, tmp_path: Path) -> None:
     template(tmp_path / "above")
     (tmp_path / "above" / ".git").rename(tmp_path / ".git")
     (bench.root / "plain").mkdir()
@@ -118,13 +118,13 @@ def test_nothing_above_the_workspace_is_a_repository(bench: Bench, tmp_path: Pat
 
 
 @pytest.mark.parametrize("path", ["..", "/", "/etc", "repo/../..", "~", "nowhere", "repo/a.txt", ".menugate"])
-def test_a_folder_that_is_none_here(bench: Bench, path: str) -> None:
+def test_a_folder_that_is_none_here(bench: GitWorkbench, path: str) -> None:
     for tool, arguments in CALLS[:1]:
         told = bench.problem(tool, repo_path=path, **arguments)
         assert told.code in (Code.PATH_REFUSED, Code.NOT_FOUND), told
 
 
-def test_a_bare_repository_among_the_files_is_none(bench: Bench) -> None:
+def test_a_bare_repository_among_the_files_is_none(bench: GitWorkbench) -> None:
     git(bench.root, "clone", "-q", "--bare", "repo", "bare")
     assert bench.problem("git_status", repo_path="bare").code is Code.NOT_FOUND
     git(bench.root / "repo", "clone", "-q", "--bare", ".", "inner")
@@ -132,7 +132,7 @@ def test_a_bare_repository_among_the_files_is_none(bench: Bench) -> None:
     assert bench.data("git_status", repo_path="repo/inner")["branch"] == "main"
 
 
-def test_a_subfolder_finds_its_repository_and_names_files_from_there(bench: Bench) -> None:
+def test_a_subfolder_finds_its_repository_and_names_files_from_there(bench: GitWorkbench) -> None:
     folder = bench.root / "repo" / "sub" / "deep"
     folder.mkdir(parents=True)
     (folder / "new.txt").write_text("new\n")
@@ -143,7 +143,7 @@ def test_a_subfolder_finds_its_repository_and_names_files_from_there(bench: Benc
 @pytest.mark.parametrize(
     "path", ["../outside/hidden.txt", "../../outside", "/etc/passwd", ".git/config", ".git", "~/x"]
 )
-def test_no_file_from_outside_is_staged_or_shown(bench: Bench, path: str) -> None:
+def test_no_file_from_outside_is_staged_or_shown(bench: GitWorkbench, path: str) -> None:
     calls: dict[str, dict[str, Any]] = {
         "git_add": {"files": [path]},
         "git_diff_unstaged": {"paths": [path]},
@@ -156,7 +156,7 @@ def test_no_file_from_outside_is_staged_or_shown(bench: Bench, path: str) -> Non
     assert git(bench.root / "repo", "diff", "--cached", "--name-only") == b"c.txt\n"
 
 
-def test_a_link_out_of_the_repository_is_staged_as_a_link(bench: Bench, tmp_path: Path) -> None:
+def test_a_link_out_of_the_repository_is_staged_as_a_link(bench: GitWorkbench, tmp_path: Path) -> None:
     (bench.root / "repo" / "link").symlink_to(tmp_path / "outside" / "hidden.txt")
     (bench.root / "repo" / "folder").symlink_to(tmp_path / "outside")
     told = bench.done("git_add", repo_path="repo", files=["link", "folder"])
@@ -169,7 +169,7 @@ OPTIONS = ("--output=PWN", "-h", "--ext-diff", "--exec=touch PWN", "-", "--", "-
 
 
 @pytest.mark.parametrize("word", OPTIONS)
-def test_no_name_is_taken_for_an_option(bench: Bench, word: str) -> None:
+def test_no_name_is_taken_for_an_option(bench: GitWorkbench, word: str) -> None:
     top = bench.root / "repo"
     head = git(top, "rev-parse", "HEAD")
     if "/" not in word and " " not in word:
@@ -193,7 +193,7 @@ def test_no_name_is_taken_for_an_option(bench: Bench, word: str) -> None:
         assert not [name for name in files if name.startswith("PWN")], folder
 
 
-def test_pathspecs_are_names(bench: Bench) -> None:
+def test_pathspecs_are_names(bench: GitWorkbench) -> None:
     top = bench.root / "repo"
     for name in ("*", ":(exclude)a.txt", ":!a.txt"):
         (top / name).write_text("x\n")
@@ -206,7 +206,7 @@ def test_every_tool_is_called_here() -> None:
     assert {tool for tool, _ in CALLS} == set(TOOLS)
 
 
-def test_what_a_branch_would_write_into_our_own_state_is_refused(bench: Bench) -> None:
+def test_what_a_branch_would_write_into_our_own_state_is_refused(bench: GitWorkbench) -> None:
     root = bench.root
     git(root, "init", "-q")
     git(root, "commit", "-q", "--allow-empty", "-m", "first")

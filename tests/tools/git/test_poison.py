@@ -12,7 +12,7 @@ from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.tools import Effect
 from tests.sizes import sample
 from tests.tools.git.bare import Bare
-from tests.tools.git.ground import TOOLS, Bench
+from tests.tools.git.ground import TOOLS, GitWorkbench
 from tests.tools.git.poison import CALLS, TABLE, Den
 from tools.git import patch, program
 
@@ -32,7 +32,7 @@ def den(tmp_path: Path) -> Den:
 
 
 @pytest.fixture
-def bench(den: Den, opened: Callable[[Path], Bench]) -> Bench:
+def bench(den: Den, opened: Callable[[Path], GitWorkbench]) -> GitWorkbench:
     return opened(den.root)
 
 
@@ -42,7 +42,7 @@ def test_git_left_alone_would_run_it(den: Den, row: dict[str, Any]) -> None:
     assert den.fired() == {row["name"]}
 
 
-def test_no_option_is_missing(den: Den, bench: Bench) -> None:
+def test_no_option_is_missing(den: Den, bench: GitWorkbench) -> None:
     """Every poison and every tool, with nothing but options between git and the canary."""
     bench.bare = cast(Processes, Bare(den.root))
     for row in PINNED_OFF:
@@ -55,7 +55,7 @@ def test_no_option_is_missing(den: Den, bench: Bench) -> None:
 
 @pytest.mark.parametrize("row", HELD, ids=names(HELD))
 def test_without_its_option_it_would_run(
-    den: Den, bench: Bench, monkeypatch: pytest.MonkeyPatch, row: dict[str, Any]
+    den: Den, bench: GitWorkbench, monkeypatch: pytest.MonkeyPatch, row: dict[str, Any]
 ) -> None:
     held = row["held_by"]
 
@@ -81,7 +81,7 @@ def test_without_its_option_it_would_run(
 @pytest.mark.heavy
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("profile", list(Profile))
-def test_nothing_gets_out_of_the_sandbox(den: Den, bench: Bench, profile: Profile, sandbox: str) -> None:
+def test_nothing_gets_out_of_the_sandbox(den: Den, bench: GitWorkbench, profile: Profile, sandbox: str) -> None:
     """Every tool at every profile, over a repository with all that options hold and some with what they cannot."""
     if not bench.only(sandbox):
         pytest.skip(f"there is no {sandbox} here")

@@ -14,15 +14,15 @@ from mcp_server.model.results import Code, Done
 from mcp_server.model.text import UNSEEN
 from tests.sizes import scale
 from tests.tools.git.bare import Bare
-from tests.tools.git.ground import TOOLS, Bench, git
+from tests.tools.git.ground import TOOLS, GitWorkbench, git
 from tests.tools.git.poison import template
 from tools.git import escape, patch
 
-Opened: TypeAlias = Callable[[Path], Bench]
+Opened: TypeAlias = Callable[[Path], GitWorkbench]
 
 
 @pytest.fixture
-def bench(tmp_path: Path, opened: Opened) -> Bench:
+def bench(tmp_path: Path, opened: Opened) -> GitWorkbench:
     root = tmp_path / "work"
     template(root)
     bench = opened(root)
@@ -63,7 +63,7 @@ def test_the_first_steps_of_a_repository(tmp_path: Path, opened: Opened) -> None
     assert "Nothing to commit" in bench.done("git_status").text
 
 
-def test_nobody_commits_without_a_name(bench: Bench) -> None:
+def test_nobody_commits_without_a_name(bench: GitWorkbench) -> None:
     bench.person.who = None
     told = bench.problem("git_commit", message="x")
     assert told.code is Code.WRONG_STATE
@@ -74,7 +74,7 @@ def test_nobody_commits_without_a_name(bench: Bench) -> None:
     assert git(bench.root, "log", "-1", "--format=%an") == b"Repo\n"
 
 
-def test_hooks_are_left_out_and_that_is_said(bench: Bench) -> None:
+def test_hooks_are_left_out_and_that_is_said(bench: GitWorkbench) -> None:
     hook = bench.root / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\ntouch ran\nexit 1\n")
     hook.chmod(0o755)
@@ -90,7 +90,7 @@ def test_hooks_are_left_out_and_that_is_said(bench: Bench) -> None:
     assert TOOLS["git_commit"].get_demand({"message": "x", "run_hooks": True}).effect == "exec"
 
 
-def test_a_merge_under_way_is_not_lost(bench: Bench) -> None:
+def test_a_merge_under_way_is_not_lost(bench: GitWorkbench) -> None:
     git(bench.root, "reset", "-q", "--hard")
     git(bench.root, "merge", "-q", "clashing", ok=False)
     told = bench.done("git_status")
@@ -112,7 +112,7 @@ def test_a_merge_under_way_is_not_lost(bench: Bench) -> None:
 # Secrets
 
 
-def test_what_holds_secrets_is_neither_shown_nor_staged_unasked(bench: Bench) -> None:
+def test_what_holds_secrets_is_neither_shown_nor_staged_unasked(bench: GitWorkbench) -> None:
     (bench.root / ".env").write_text("KEY=old-value\n")
     git(bench.root, "add", ".env")
     git(bench.root, "commit", "-q", "-m", "with a secret")
@@ -140,7 +140,7 @@ def test_what_holds_secrets_is_neither_shown_nor_staged_unasked(bench: Bench) ->
     assert "value" not in bench.done("git_diff_staged").text
 
 
-def test_a_file_is_not_staged_past_its_filter(bench: Bench) -> None:
+def test_a_file_is_not_staged_past_its_filter(bench: GitWorkbench) -> None:
     (bench.root / ".gitattributes").write_text("*.bin filter=lfs\n")
     (bench.root / "large.bin").write_text("large\n")
     told = bench.problem("git_add", files=["large.bin"])
@@ -155,7 +155,7 @@ def test_a_file_is_not_staged_past_its_filter(bench: Bench) -> None:
 # Branches
 
 
-def test_going_to_a_branch_and_back(bench: Bench) -> None:
+def test_going_to_a_branch_and_back(bench: GitWorkbench) -> None:
     told = bench.problem("git_checkout", branch_name="other")
     assert told.code is Code.WRONG_STATE
     assert "keep_changes" in told.way_out
@@ -172,7 +172,7 @@ def test_going_to_a_branch_and_back(bench: Bench) -> None:
     assert bench.data("git_checkout", branch_name="main")["from"]["branch"] is None
 
 
-def test_making_a_branch(bench: Bench) -> None:
+def test_making_a_branch(bench: GitWorkbench) -> None:
     told = bench.data("git_create_branch", branch_name="feature/new", base_branch="other")
     assert told["sha"] == git(bench.root, "rev-parse", "other").decode().strip()
     assert bench.problem("git_create_branch", branch_name="feature/new").code is Code.ALREADY_EXISTS
@@ -181,7 +181,7 @@ def test_making_a_branch(bench: Bench) -> None:
     assert "Did you mean `other`" in bench.problem("git_checkout", branch_name="othr").message
 
 
-def test_only_what_is_here_is_gone_to(bench: Bench) -> None:
+def test_only_what_is_here_is_gone_to(bench: GitWorkbench) -> None:
     git(bench.root, "update-ref", "refs/remotes/origin/remote-only", "other")
     told = bench.problem("git_checkout", branch_name="remote-only")
     assert told.code is Code.NOT_FOUND
@@ -192,7 +192,7 @@ def test_only_what_is_here_is_gone_to(bench: Bench) -> None:
     assert "remotes/origin/remote-only" in bench.done("git_branch_list", show_remote=True).text
 
 
-def test_files_that_others_obey_are_changed_only_with_a_yes(bench: Bench) -> None:
+def test_files_that_others_obey_are_changed_only_with_a_yes(bench: GitWorkbench) -> None:
     git(bench.root, "stash", "-q")
     git(bench.root, "switch", "-q", "other")
     (bench.root / ".envrc").write_text("x\n")
@@ -210,7 +210,7 @@ def test_files_that_others_obey_are_changed_only_with_a_yes(bench: Bench) -> Non
 # History
 
 
-def test_the_log_in_parts(bench: Bench) -> None:
+def test_the_log_in_parts(bench: GitWorkbench) -> None:
     for number in range(12):
         git(bench.root, "commit", "-q", "--allow-empty", "-m", f"step {number}")
     told = bench.data("git_log")
@@ -227,16 +227,16 @@ def test_the_log_in_parts(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "when", ["2026-11-01", "2026-11-01T09:30:00", "2026-11-01 09:30:00+01:00", "2 weeks ago", "yesterday"]
 )
-def test_times_that_git_understands(bench: Bench, when: str) -> None:
+def test_times_that_git_understands(bench: GitWorkbench, when: str) -> None:
     bench.done("git_log", start_timestamp=when, end_timestamp=when)
 
 
 @pytest.mark.parametrize("when", ["soon", "--all", "2026-13", "1; touch x", "yesterday\n--all"])
-def test_times_that_nobody_understands(bench: Bench, when: str) -> None:
+def test_times_that_nobody_understands(bench: GitWorkbench, when: str) -> None:
     assert bench.problem("git_log", start_timestamp=when).code is Code.INVALID_ARGUMENTS
 
 
-def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: Bench) -> None:
+def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: GitWorkbench) -> None:
     (bench.root / "x\x1b]52;c;\x07\n+++ b").write_text("\x1b[2J\u202e\u200bhidden\n")
     git(bench.root, "-c", "user.name=x", "add", "--all")
     author = "Eve\x1b[31m\u202e <eve@example.org>"
@@ -252,7 +252,7 @@ def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: Bench
 
 
 @pytest.mark.parametrize("tool", ["git_diff", "git_show"])
-def test_a_range_is_two_commits(bench: Bench, tool: str) -> None:
+def test_a_range_is_two_commits(bench: GitWorkbench, tool: str) -> None:
     if tool == "git_show":
         assert bench.problem(tool, revision="main..other").code is Code.NOT_FOUND
         return
@@ -266,7 +266,7 @@ def test_a_range_is_two_commits(bench: Bench, tool: str) -> None:
 # Much of it
 
 
-def test_a_long_patch_comes_in_pages_that_make_the_whole(bench: Bench) -> None:
+def test_a_long_patch_comes_in_pages_that_make_the_whole(bench: GitWorkbench) -> None:
     (bench.root / "long.txt").write_text("".join(f"{number} {'x' * 60}\n" for number in range(4000)))
     git(bench.root, "add", "long.txt")
     wanted = [escape.to_content_line(line) for line in git(bench.root, "diff", "--cached").split(b"\n")[:-1]]
@@ -285,7 +285,7 @@ def test_a_long_patch_comes_in_pages_that_make_the_whole(bench: Bench) -> None:
     assert bench.problem("git_diff_staged", offset=len(wanted) + 1).code is Code.INVALID_ARGUMENTS
 
 
-def test_a_status_of_many_files_comes_in_pages(bench: Bench) -> None:
+def test_a_status_of_many_files_comes_in_pages(bench: GitWorkbench) -> None:
     for number in range(700):
         (bench.root / f"n{number}").write_text("")
     seen: list[str] = []

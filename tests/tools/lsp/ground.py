@@ -25,14 +25,14 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.tools import Demand
-from tests.tools.workbench import Memory
+from tests.tools.workbench import StampMemory
 from tools.lsp.definitions import LSP
 
 FAKE = Path(__file__).with_name("fake.py")
 
 
 @dataclass
-class Given:
+class LspContext:
     """What of a context the tool may touch."""
 
     files: Files
@@ -46,7 +46,7 @@ class Given:
 
 
 @dataclass
-class Bench:
+class LspWorkbench:
     root: Path
     files: WorkspaceFiles
     shop: CommandHost
@@ -66,7 +66,7 @@ class Bench:
             self.shop.build_call_processes(demand, self.profile),
             self.keeping.build_session_objects(self.session),
         )
-        context = Given(self.files.limit_to_grant(demand), demand, processes, belongings)
+        context = LspContext(self.files.limit_to_grant(demand), demand, processes, belongings)
         try:
             ending = await LSP.run(cast(Context, context), given)
         except Refusal as refusal:
@@ -86,7 +86,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGenerator[Bench]:
+async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGenerator[LspWorkbench]:
     """`folders` come first on the search path; `elsewhere` keeps what the machine has on its own."""
     state = root / ".menugate"
     (state / "spill").mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGene
     finder = FileSearch(jail, (state,))
     faults: list[BaseException] = []
     keeping = ObjectRegistry(lambda _, fault: faults.append(fault))
-    one = Bench(root, WorkspaceFiles(jail, Trash(state / "trash"), Memory(), finder), shop, keeping)
+    one = LspWorkbench(root, WorkspaceFiles(jail, Trash(state / "trash"), StampMemory(), finder), shop, keeping)
     try:
         yield one
     finally:

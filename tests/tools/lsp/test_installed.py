@@ -14,7 +14,7 @@ from mcp_server.guards.processes.commands import CallProcesses, CommandHost
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.tools import Demand
-from tests.tools.lsp.ground import Bench, bench, server
+from tests.tools.lsp.ground import LspWorkbench, bench, server
 from tools.lsp.servers import BY_NAME
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def asking(root: Path, name: str) -> AsyncGenerator[Bench]:
+async def asking(root: Path, name: str) -> AsyncGenerator[LspWorkbench]:
     root.mkdir(exist_ok=True)
     (root / "a.py").write_text(GREET)
     (root / "b.py").write_text("from a import greet\n\nprint(greet('x'))\n")
@@ -86,7 +86,7 @@ class OpenShop(CommandHost):
         return Open(self, demand, profile)
 
 
-def trapped(one: Bench, canary: Path) -> Bench:
+def trapped(one: LspWorkbench, canary: Path) -> LspWorkbench:
     """A project in which everything that could be run leaves a mark, looked at by a server that nothing holds back."""
     root = one.root
     python, shell = f"open({str(canary)!r}, 'a').write(__file__)\n", f'#!/bin/sh\necho "$0" >> {canary}\n'

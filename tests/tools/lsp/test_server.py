@@ -18,12 +18,12 @@ from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Done, Problem
 from tests.clients.served import PATIENCE
-from tests.tools.lsp.ground import Bench, bench, patient, server
+from tests.tools.lsp.ground import LspWorkbench, bench, patient, server
 from tools.lsp import lsp
 from tools.lsp.queries import COMMANDS
 
 SOURCE = "def greet(name):\n    return name\n\n\ngreet(greet)\n"
-Started = Callable[..., AbstractAsyncContextManager[Bench]]
+Started = Callable[..., AbstractAsyncContextManager[LspWorkbench]]
 pytestmark = pytest.mark.anyio
 
 
@@ -35,7 +35,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def started(tmp_path: Path) -> Started:
     @asynccontextmanager
-    async def start(name: str = "ty", source: str | bytes = SOURCE, **script: Any) -> AsyncGenerator[Bench]:
+    async def start(name: str = "ty", source: str | bytes = SOURCE, **script: Any) -> AsyncGenerator[LspWorkbench]:
         root = tmp_path / "work"
         root.mkdir(exist_ok=True)
         (root / "a.py").write_bytes(source.encode() if isinstance(source, str) else source)
@@ -45,7 +45,7 @@ def started(tmp_path: Path) -> Started:
     return start
 
 
-async def problem(one: Bench, command: str = "hover_symbol", **arguments: Any) -> Problem:
+async def problem(one: LspWorkbench, command: str = "hover_symbol", **arguments: Any) -> Problem:
     given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
     ending = await one.call(command, **given)
     assert isinstance(ending, Problem), ending
@@ -99,7 +99,7 @@ async def test_it_is_told_that_we_count_in_both_and_keep_nothing_from_it(started
         }
 
 
-async def heard(one: Bench, **arguments: Any) -> list[Any]:
+async def heard(one: LspWorkbench, **arguments: Any) -> list[Any]:
     given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
     text = await one.text("hover_symbol", **given)
     return json.loads(text[: text.rindex("\n\n[")])
@@ -543,7 +543,7 @@ class TestWhichServer:
                 assert "No language server for Python is installed" in ending.message
 
 
-def alone(one: Bench) -> CommandHost:
+def alone(one: LspWorkbench) -> CommandHost:
     """The same workshop, where no better server is found than the test's own."""
     folders = [Path(folder) for folder in one.shop.ground.search_path.split(os.pathsep)]
     better = ("ty", "pyright-langserver")

@@ -1,4 +1,4 @@
-"""How is the house served with one pack more? The one place where the bench and the suite's fixtures meet it."""
+"""How is menugate served with one more pack? For the benchmarks, and for the fixtures of the test suite."""
 
 from collections.abc import Sequence
 
@@ -7,5 +7,5 @@ from mcp_server.model.tool_packs import Pack
 
 
 def serve(pack: Pack, arguments: Sequence[str]) -> int:
-    """`menugate serve ARGUMENTS`, through the same door a person uses, with `pack` beside the catalogue."""
+    """`menugate serve ARGUMENTS`, as a person would type it, with one more pack."""
     return main(["serve", *arguments], packs=(pack,))
