@@ -44,10 +44,11 @@ ABOUT: Mapping[str, str] = {
     "status": "the answer to `menugate status`",
     "stops": "ending what runs",
     "summaries": "what a run came to",
+    "terminal": "commands that change something for you",
     "todos": "work that is verified, not claimed",
     "trust": "folders whose own settings count",
 }
-NOT_SUBJECTS = frozenset({"globs", "http", "output", "query", "reader", "text", "verify"})
+NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text", "verify"})
 """Names in several rooms that are about different things there."""
 UNRELATED = frozenset({"file_types", "planted_files"})
 """Names that only sound like one of the subjects."""
