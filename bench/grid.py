@@ -47,12 +47,11 @@ ABOUT: Mapping[str, str] = {
     "status": "the answer to `menugate status`",
     "stops": "ending runs and everything they started",
     "summaries": "summaries of runs",
+    "terminal": "commands that change something for you",
     "todos": "work items, and how they are verified",
     "trust": "folders whose own rules and prompts you trust",
 }
-NOT_SUBJECTS = frozenset(
-    {"globs", "http", "limits", "output", "query", "reader", "schema", "terminal", "text", "verify"}
-)
+NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text", "verify"})
 """Names that mean different things in different rooms."""
 UNRELATED = frozenset({"file_types", "planted_files"})
 """Names that merely look like one of the subjects."""

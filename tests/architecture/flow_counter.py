@@ -107,7 +107,12 @@ class Flow:
     """What a request went through, in no order."""
 
     entered: frozenset[str]
-    loaded: int = 0
+    modules: frozenset[str] = frozenset()
+    """Our files that the process had loaded at its end."""
+
+    @property
+    def loaded(self) -> int:
+        return len(self.modules)
 
     @property
     def functions(self) -> int:
@@ -139,7 +144,7 @@ class Counts:
             text += os.read(self._end, 65_536)
         lines = frozenset(text.decode().splitlines()) - {"", DONE.strip("\n")}
         entered = frozenset(one for one in lines if not one.startswith("loaded "))
-        return Flow(entered, len(lines - entered))
+        return Flow(entered, frozenset(one.removeprefix("loaded ") for one in lines - entered))
 
 
 @dataclass

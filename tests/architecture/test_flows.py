@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.architecture.flow_counter import COMMAND, OURS, TICKS, Counts, Flow, counted
+from tests.architecture.flow_counter import COMMAND, OURS, ROOT, TICKS, Counts, Flow, counted
 from tests.clients.served import PATIENCE, environment
 
 TABLE = Path(__file__).parents[1] / "tables" / "flows.yaml"
@@ -62,6 +62,13 @@ def test_a_flow_keeps_its_budget(flows: dict[str, Flow], name: str) -> None:
     spent = {"files": flow.files, "functions": flow.functions, "loaded": flow.loaded}
     over = {what: (spent[what], most) for what, most in budget.items() if spent[what] > most}
     assert not over, f"{over}, of {flow.describe()}"
+
+
+def test_a_choice_at_the_terminal_loads_no_tool_and_no_menu(flows: dict[str, Flow]) -> None:
+    modules = {str(Path(one).relative_to(ROOT)) for one in flows["profile"].modules}
+    assert "mcp_server/cli/posture.py" in modules
+    heavy = ("tools/", "mcp_server/config/menus", "mcp_server/config/load", "mcp_server/wire/", "mcp_server/guards/")
+    assert [one for one in modules if one.startswith(heavy)] == []
 
 
 def test_what_is_not_on_the_way_is_not_counted(flows: dict[str, Flow]) -> None:

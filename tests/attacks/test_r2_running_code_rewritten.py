@@ -499,12 +499,12 @@ def test_a_second_name_in_the_workspace_is_no_way_in(work: Path, home: Path, nam
     copied(work / "lib")
     copy = shut_in_by(name, Copy(work, home, [str(environment_at(work / ".venv", work / "lib"))], site="lib"))
     (work / "backup").mkdir()
-    second = work / "backup" / "gate.py"
-    second.hardlink_to(work / "lib" / "mcp_server" / "gate.py")
+    second = work / "backup" / "app.py"
+    second.hardlink_to(work / "lib" / "mcp_server" / "app.py")
     whole = second.read_text()
     with copy.serving() as one:
         tried = written_through(one, copy, second)
-        assert (work / "lib" / "mcp_server" / "gate.py").read_text() == whole, tried
+        assert (work / "lib" / "mcp_server" / "app.py").read_text() == whole, tried
         assert second.exists(), tried
     doubtful(copy)
 
@@ -518,7 +518,7 @@ def test_an_environment_that_shares_its_files_is_no_way_in(work: Path, home: Pat
     copy = shut_in_by(name, Copy(work, home, [str(script)]))
     before = grown(home / "env" / SITE, rights=False)
     with copy.serving() as one:
-        tried = written_through(one, copy, copy.victim, work / ".venv" / SITE / "mcp_server" / "gate.py")
+        tried = written_through(one, copy, copy.victim, work / ".venv" / SITE / "mcp_server" / "app.py")
         assert grown(home / "env" / SITE, rights=False) == before, tried
         # Whatever else lies there is worked on as ever.
         one.call("menu_enter", mode="swe")
