@@ -59,7 +59,7 @@ def config(home: Path, text: str) -> None:
 
 FAULTS: list[tuple[str, str, Plant, bool]] = [
     # what is examined, what it says, how it is planted, whether `fix` mends it
-    ("ledger", "does not fit the chain", lambda work, _: sql(work, TAMPER), False),
+    ("ledger", "does not match the chain", lambda work, _: sql(work, TAMPER), False),
     ("ledger", "the end of the ledger was cut off", lambda work, _: sql(work, CUT), False),
     ("ledger", "the anchor is missing", lambda work, _: (work / ".menugate" / "ledger.anchor").unlink(), False),
     ("ledger", "the key is missing", lambda _, home: key(home).unlink(), False),
@@ -169,7 +169,7 @@ def test_what_follows_is_what_the_operator_said(menugate: Type, place: Path, hom
     stands = json.loads(menugate("status --json").out)
     work, profile = (stands["posture"][axis]["value"] for axis in ("work_mode", "profile"))
     (health,) = [json.loads(line) for line in menugate("audit tail --kind health --json").out.splitlines()]
-    assert "does not fit the chain" in health["reason"]
+    assert "does not match the chain" in health["reason"]
     if policy == "auto":
         assert (work, profile) == ("repair", "normal")
         *_, turned = [json.loads(line) for line in menugate("audit tail --kind transition --json").out.splitlines()]
