@@ -99,7 +99,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Repository:
+class GitWorkspace:
     work: Path
     home: Path
 
@@ -122,8 +122,8 @@ class Repository:
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    one = Repository(tmp_path / "work", tmp_path / "home")
+def repository(tmp_path: Path) -> GitWorkspace:
+    one = GitWorkspace(tmp_path / "work", tmp_path / "home")
     one.work.mkdir()
     one.home.mkdir()
     (one.home / ".gitconfig").write_text("[user]\n\tname = Grace Hopper\n\temail = grace@example.org\n")
@@ -136,7 +136,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @contextmanager
-def connected(repository: Repository, transport: str, era: str) -> Generator[Pipe | RawClient]:
+def connected(repository: GitWorkspace, transport: str, era: str) -> Generator[Pipe | RawClient]:
     """At whatever profile holds where nobody chose one."""
     if transport == "stdio":
         with pipe(repository.work, repository.home) as one:
@@ -149,7 +149,7 @@ def connected(repository: Repository, transport: str, era: str) -> Generator[Pip
 
 @pytest.mark.parametrize(("transport", "era", "lists_again"), HABITS)
 def test_a_round_ends_in_a_commit_after_one_question(
-    repository: Repository, transport: str, era: str, lists_again: bool
+    repository: GitWorkspace, transport: str, era: str, lists_again: bool
 ) -> None:
     with connected(repository, transport, era) as client:
         model = Model(client, lists_again)
