@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import mcp_server
 from mcp_server.app import App, LazyPipeline
-from mcp_server.calls.carriers import BEGINS
+from mcp_server.calls.carriers import HANDLE_PREFIX
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
@@ -230,4 +230,4 @@ def prepare_folders(settings: Settings) -> None:
 
 
 def make_session_handle() -> str:
-    return BEGINS + secrets.token_urlsafe(16)
+    return HANDLE_PREFIX + secrets.token_urlsafe(16)

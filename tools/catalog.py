@@ -36,7 +36,7 @@ from tools.todos.definitions import TODO_CLAIM, TODO_CREATE, TODO_READ, TODO_STA
 __all__ = ["CATALOG", "READ_LINE"]
 
 CATALOG: tuple[Tool, ...] = (
-    # Always there.
+    # In every mode.
     MENU_LIST,
     MENU_ENTER,
     MENU_EXIT,

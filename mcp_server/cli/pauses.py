@@ -185,11 +185,11 @@ def end_unwritten(settings: "Settings", why: str) -> int:
 
 def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
     """The servers of this account that ended what they ran, those that did not answer, and what ended."""
-    from mcp_server.calls.stops import PATIENCE
+    from mcp_server.calls.stops import ANSWER_SECONDS
     from mcp_server.state.servers import stop_servers_by_signal
 
     works = find_running_work(states)
-    did, silent = stop_servers_by_signal(states, PATIENCE)
+    did, silent = stop_servers_by_signal(states, ANSWER_SECONDS)
     return did, silent, [words for one, words in works if one.server in did]
 
 
