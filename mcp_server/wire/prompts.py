@@ -238,8 +238,8 @@ def is_acting(command: SlashCommand, arguments: Mapping[str, str]) -> bool:
 
 def describe_not_offered(command: SlashCommand) -> str:
     return (
-        f"Nothing was done: `{command.name}` is not available in this client, which may let others than its user use "
-        f"prompts. The user can type `{command.typed}` at a terminal."
+        f"Nothing was done: `{command.name}` is not offered to this client, where prompts may be used by others than "
+        f"its user. The user can type `{command.typed}` at a terminal."
     )
 
 

@@ -83,7 +83,7 @@ def test_a_model_that_gets_prompts_changes_nothing(workspace: Path, home: Path, 
             answer = get(one, name, arguments)
             assert "error" in answer, said(answer)
             assert f"`{name}` is not offered" in said(answer)
-            assert re.search(r"types `menugate \w+", said(answer))
+            assert re.search(r"type `menugate \w+", said(answer))
         assert "`menugate doctor fix`" in said(get(one, "doctor", {"what": "fix"}))
         assert "In force: plan | manual" in said(get(one, "status", {}))
         about = {"ref": {"type": "ref/prompt", "name": "mode"}, "argument": {"name": "value", "value": "b"}}
