@@ -11,7 +11,7 @@ marked **Breaking**, with what to write instead.
 may get new members in any release, so have a branch for those that you don't know.
 
 **What is not promised.** Everything else in `mcp_server` and `tools` moves without notice, and so does what is reached
-through a value here without being named here, such as `Context.desk`.
+through a value here without being named here, such as `Context.navigator`.
 
 Nothing but `mcp_server.model` is imported, so that a pack adds a few milliseconds to a start and no library.
 """

@@ -1,13 +1,13 @@
-"""What does another model think of a finished run? The operator's endpoint is asked, and its answer is not trusted.
+"""What does another model say about a finished run? Asks the operator's endpoint, and does not trust the answer.
 
-The request holds the run as recorded, bounded and without secrets. The reply is untrusted text: it counts only in the
+The request contains the run as recorded, shortened and without secrets. The reply is untrusted text: it must have the
 requested shape, and the report shows it as a model's words, next to what was checked.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -30,12 +30,12 @@ from mcp_server.state.summaries import build_run_summary
 
 PROMPT = "qa/reviewer"
 NAME = "a model's review"
-MOST_CALLS = 200
-MOST_RECORD = 24_000
-MOST_ANSWER = 4_000
-MOST_REASON = 200
-MOST_LINE = 400
-MOST_REPLY = 256 * 1024
+MAX_CALLS = 200
+MAX_RECORD_CHARS = 24_000
+MAX_ANSWER_CHARS = 4_000
+MAX_REASON_CHARS = 200
+MAX_LINE_CHARS = 400
+MAX_REPLY_BYTES = 256 * 1024
 OK = 200
 TEXTS = {"type": "array", "items": {"type": "string"}}
 SHAPE: Mapping[str, Any] = {
@@ -48,7 +48,7 @@ FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 
 
 class BadReply(Exception):
-    """The reply is unusable. The message says what is wrong with it and repeats none of it."""
+    """The reply is unusable; the message says why without quoting it."""
 
 
 def build_model_check(
@@ -66,79 +66,92 @@ def build_model_check(
 
 @dataclass(frozen=True)
 class ModelAdviser:
-    wish: Reviewing
+    reviewing: Reviewing
     key: str
     """Empty if the endpoint needs no key, or if the variable that should hold the key is unset."""
     network: Network
     """Reaches this endpoint and nothing else."""
     store: Store
     redactor: Redactor
-    say: Callable[[str], str]
+    render_prompt: Callable[[str], str]
 
     async def review_run(self, run: FinishedRun) -> CheckResult:
         if why := self._find_obstacle(run):
             return self._report_failure(why)
         try:
             body = self._build_request_body(await self._describe_run(run))
-        except PromptError as wrong:
-            return self._report_failure(str(wrong))
-        asked = AdviserOpinion(self.wish.model, self.wish.place, len(body))
+        except PromptError as error:
+            return self._report_failure(str(error))
+        unanswered = AdviserOpinion(self.reviewing.model, self.reviewing.place, len(body))
         try:
-            return CheckResult(opinion=self._parse_opinion(await self._send_request(body), asked))
-        except BadReply as wrong:
-            return self._report_failure(str(wrong), asked)
+            return CheckResult(opinion=self._parse_opinion(await self._send_request(body), unanswered))
+        except BadReply as error:
+            return self._report_failure(str(error), unanswered)
         except Refusal as refused:
-            return self._report_failure(refused.problem.message, asked)
+            return self._report_failure(refused.problem.message, unanswered)
 
-    def _report_failure(self, why: str, asked: AdviserOpinion | None = None) -> CheckResult:
-        return CheckResult(unchecked=(f"{NAME}: {self._clean_line(why)}",), opinion=asked)
+    def _report_failure(self, why: str, opinion: AdviserOpinion | None = None) -> CheckResult:
+        return CheckResult(unchecked=(f"{NAME}: {self._clean_line(why)}",), opinion=opinion)
 
     def _find_obstacle(self, run: FinishedRun) -> str:
-        """Return why the model is not asked at all. At `restricted` the person allows nothing but reading without being
-        asked, and whoever narrows the profile narrows what the operator set up, too."""
+        """Return why the model is not asked at all. The profile `restricted` allows only reading, and narrows what the
+        operator set up here, too."""
         if run.profile is Profile.RESTRICTED:
-            return "not asked, because at profile `restricted` nothing is sent out"
-        if self.wish.key and not self.key:
-            return f"not asked, because the environment variable `{self.wish.key}` holds no key"
+            return "not asked, because nothing is sent out at profile `restricted`"
+        if self.reviewing.key and not self.key:
+            return f"not asked, because the environment variable `{self.reviewing.key}` holds no key"
         if not (self.key.isascii() and self.key.isprintable()):
-            return f"not asked, because what the environment variable `{self.wish.key}` holds cannot be a key"
+            return f"not asked, because the environment variable `{self.reviewing.key}` does not hold a valid key"
         return ""
 
     async def _describe_run(self, run: FinishedRun) -> str:
         """Describe the run from the record: no arguments, no results."""
-        told = await self.store.read(partial(build_run_summary, run=run.session.run))
+        summary = await self.store.read(partial(build_run_summary, run=run.session.run))
         parts = [
-            f"The run was ended as: {run.status}",
-            "\n".join(("Its calls, the newest last:", *describe_calls(run))),
-            *([f"What was noted of it:\n{told.text}"] if told else []),
-            f"The answer that was delivered:\n{self.redactor.redact_and_cut(run.answer, MOST_ANSWER)}",
+            f"The run ended as: {run.status}",
+            "\n".join(("Its calls, newest last:", *describe_calls(run))),
+            *([f"Its summary:\n{summary.text}"] if summary else []),
+            f"Its final answer:\n{self.redactor.redact_and_cut(run.answer, MAX_ANSWER_CHARS)}",
         ]
-        return mark_untrusted(self.redactor.redact_and_cut("\n\n".join(parts), MOST_RECORD), "the record of a run")
+        return mark_untrusted(self.redactor.redact_and_cut("\n\n".join(parts), MAX_RECORD_CHARS), "the record of a run")
 
     def _build_request_body(self, record: str) -> bytes:
-        """Send only what every such endpoint accepts: in further parameters they differ."""
-        said = [{"role": "system", "content": self.say(PROMPT)}, {"role": "user", "content": record}]
-        return json.dumps({"model": self.wish.model, "messages": said, "stream": False}).encode()
+        """Use only parameters that every such endpoint accepts."""
+        messages = [{"role": "system", "content": self.render_prompt(PROMPT)}, {"role": "user", "content": record}]
+        return json.dumps({"model": self.reviewing.model, "messages": messages, "stream": False}).encode()
 
     async def _send_request(self, body: bytes) -> Response:
         key = (("Authorization", f"Bearer {self.key}"),) if self.key else ()
         headers = (("Content-Type", "application/json"), ("Accept", "application/json"), *key)
         return await self.network.fetch(
-            Request(self.wish.endpoint, "POST", headers, body, seconds=self.wish.patience, most_bytes=MOST_REPLY)
+            Request(
+                self.reviewing.endpoint,
+                "POST",
+                headers,
+                body,
+                seconds=self.reviewing.patience,
+                most_bytes=MAX_REPLY_BYTES,
+            )
         )
 
-    def _parse_opinion(self, response: Response, asked: AdviserOpinion) -> AdviserOpinion:
-        found = parse_reply(response)
-        issues, missing, suggested = (self._clean_lines(found[name]) for name in LISTS)
-        said = self._clean_line(found.get("summary", ""))
-        return AdviserOpinion(asked.model, asked.place, asked.sent, True, said, issues, missing, suggested)
+    def _parse_opinion(self, response: Response, unanswered: AdviserOpinion) -> AdviserOpinion:
+        reply = parse_reply(response)
+        issues, missing, suggested = (self._clean_lines(reply[name]) for name in LISTS)
+        return replace(
+            unanswered,
+            answered=True,
+            summary=self._clean_line(reply.get("summary", "")),
+            issues=issues,
+            missing_steps=missing,
+            suggested_next_actions=suggested,
+        )
 
     def _clean_lines(self, texts: Sequence[str]) -> tuple[str, ...]:
         return limit_lines([line for text in texts if (line := self._clean_line(text))])
 
     def _clean_line(self, text: str) -> str:
-        """Reduce to one line, without secrets and without characters that a terminal or a model would obey unseen."""
-        return cut_middle(" ".join(self.redactor.redact(sanitize(text)).split()), MOST_LINE).replace("\n", " ")
+        """Reduce to one line, without secrets or invisible characters that a terminal or a model would obey."""
+        return cut_middle(" ".join(self.redactor.redact(sanitize(text)).split()), MAX_LINE_CHARS).replace("\n", " ")
 
 
 def describe_calls(run: FinishedRun) -> Iterator[str]:
@@ -151,41 +164,40 @@ def describe_calls(run: FinishedRun) -> Iterator[str]:
         elif row.kind == "question":
             lines.append(f"{what}: the person was asked first")
         elif row.kind == "refusal":
-            reason = str(row.fields.get("reason", ""))[:MOST_REASON]
+            reason = str(row.fields.get("reason", ""))[:MAX_REASON_CHARS]
             lines.append(f"{what}: did not run, {row.fields.get('code')}: {reason}")
-    if len(lines) > MOST_CALLS:
-        yield f"({len(lines) - MOST_CALLS} earlier ones are left out)"
-    yield from (f"- {line}" for line in lines[-MOST_CALLS:] or ("none",))
+    if len(lines) > MAX_CALLS:
+        yield f"({len(lines) - MAX_CALLS} earlier ones left out)"
+    yield from (f"- {line}" for line in lines[-MAX_CALLS:] or ("none",))
 
 
 def describe_outcome(outcome: Mapping[str, Any] | None) -> str:
     if outcome is None:
-        return "nothing is known of how it ended"
+        return "it is unknown how it ended"
     parts = [outcome.get("ending"), outcome.get("code"), outcome.get("tested") and f"tests {outcome['tested']}"]
     return ", ".join(str(part) for part in parts if part)
 
 
 def parse_reply(response: Response) -> Mapping[str, Any]:
-    """Return the requested object. Raises `BadReply` with the reason if there is none."""
+    """Return the requested object, or raise `BadReply` with the reason."""
     if response.status != OK:
         raise BadReply(f"the endpoint answered with status {response.status}")
     if response.cut:
-        raise BadReply(f"the endpoint's answer is longer than {MOST_REPLY // 1024} KB")
+        raise BadReply(f"the endpoint's answer is longer than {MAX_REPLY_BYTES // 1024} KB")
     return validate_shape(
         parse_json(extract_message_text(parse_json(response.body, "the endpoint's answer")), "what the model said")
     )
 
 
-def extract_message_text(found: object) -> str:
+def extract_message_text(value: object) -> str:
     """Take the model's message out of the endpoint's envelope."""
-    value: object = found
     for step in ("choices", 0, "message", "content"):
         if isinstance(step, int):
             value = cast(Sequence[object], value)[step] if isinstance(value, list) and value else None
         else:
             value = cast(Mapping[str, object], value).get(step) if isinstance(value, dict) else None
     if not isinstance(value, str) or not value.strip():
-        raise BadReply("the endpoint's answer holds no message of a model")
+        raise BadReply("the endpoint's answer contains no message of a model")
     text = THOUGHT.sub("", value).strip()
     fenced = FENCE.match(text)
     return fenced[1] if fenced else text
@@ -198,13 +210,12 @@ def parse_json(text: str | bytes, what: str) -> object:
         raise BadReply(f"{what} is not JSON") from None
 
 
-def validate_shape(found: object) -> Mapping[str, Any]:
+def validate_shape(value: object) -> Mapping[str, Any]:
     from jsonschema_rs import Draft202012Validator
 
-    if not isinstance(found, dict) or find_json_fault(given := cast(dict[str, Any], found)):
-        raise BadReply("what the model said is no JSON object")
-    wrong = next(iter(Draft202012Validator(dict(SHAPE), offline=True).iter_errors(given)), None)
-    if wrong is not None:
+    if not isinstance(value, dict) or find_json_fault(reply := cast(dict[str, Any], value)):
+        raise BadReply("what the model said is not a JSON object")
+    if not Draft202012Validator(dict(SHAPE), offline=True).is_valid(reply):
         names = ", ".join(f"`{name}`" for name in LISTS)
-        raise BadReply(f"what the model said has not the shape it was asked for: lists of texts, named {names}")
-    return given
+        raise BadReply(f"what the model said does not have the requested shape: lists of strings, named {names}")
+    return reply

@@ -1,4 +1,4 @@
-"""How is a tool called through a carrier? An example to copy, and what a call means that is written differently."""
+"""How is a tool called through a carrier? Examples to copy, and the usual misspellings of such a call corrected."""
 
 import json
 import secrets
@@ -10,35 +10,34 @@ from mcp_server.model.policy import Policy
 from mcp_server.model.tools import Arguments, Schema, Tool
 from mcp_server.policy.arguments import find_json_fault
 
-BEGINS = "menu_"
-"""Every menu handle begins with this."""
-MOST_SHOWN = 400
-"""Most characters of a call's own arguments that an example repeats; the caller still has longer ones."""
+HANDLE_PREFIX = "menu_"
+MAX_EXAMPLE_CHARS = 400
+"""An example repeats the call's own arguments up to this length; the caller still has longer ones."""
 SAMPLES: Mapping[str, Any] = {"string": "…", "boolean": False, "array": [], "object": {}}
 
 
 def format_example_call(tool: Tool, arguments: Arguments | None = None, **where: str) -> str:
     """Format the whole call, with `menu` and `mode` where they belong."""
-    given = dict(arguments) if arguments is not None else build_sample_arguments(tool.arguments)
-    if len(json.dumps(given)) > MOST_SHOWN:
-        given = build_sample_arguments(tool.arguments)
+    example = dict(arguments) if arguments is not None else build_sample_arguments(tool.arguments)
+    if len(json.dumps(example)) > MAX_EXAMPLE_CHARS:
+        example = build_sample_arguments(tool.arguments)
     carrier = "menu_read" if tool.hints.read_only else "menu_call"
-    return f"{carrier} {json.dumps({'tool': tool.name, 'arguments': given, **where}, ensure_ascii=False)}"
+    return f"{carrier} {json.dumps({'tool': tool.name, 'arguments': example, **where}, ensure_ascii=False)}"
 
 
-def fit_arguments(tool: Tool, given: Arguments, policy: Policy) -> Arguments:
+def fit_arguments(tool: Tool, arguments: Arguments, policy: Policy) -> Arguments:
     """Keep the arguments that the tool would accept, and fill in samples for the missing ones: an example must work
     exactly as shown."""
-    if policy.unfit(tool.name, given) is None:
-        return given
-    found = build_sample_arguments(tool.arguments)
-    if find_json_fault(given) is not None:
-        return found
-    for name, value in given.items():
-        trial = {**found, name: value}
+    if policy.unfit(tool.name, arguments) is None:
+        return arguments
+    example = build_sample_arguments(tool.arguments)
+    if find_json_fault(arguments) is not None:
+        return example
+    for name, value in arguments.items():
+        trial = {**example, name: value}
         if has_argument(tool, name) and policy.unfit(tool.name, trial) is None:
-            found = trial
-    return found
+            example = trial
+    return example
 
 
 def build_sample_arguments(schema: Schema) -> dict[str, Any]:
@@ -61,56 +60,56 @@ def has_argument(tool: Tool, name: str) -> bool:
 
 def find_menu_handle(tool: Tool, arguments: Arguments) -> str | None:
     """Find the menu handle that came with a call, even if the tool itself has no such argument."""
-    found = arguments.get("menu")
-    if found is None or (has_argument(tool, "menu") and not tool.meta):
+    handle = arguments.get("menu")
+    if handle is None or (has_argument(tool, "menu") and not tool.meta):
         return None
-    return str(found) if has_argument(tool, "menu") or str(found).startswith(BEGINS) else None
+    return str(handle) if has_argument(tool, "menu") or str(handle).startswith(HANDLE_PREFIX) else None
 
 
 def drop_argument(arguments: Arguments, name: str) -> Arguments:
     return {key: value for key, value in arguments.items() if key != name}
 
 
-def normalise_carrier_arguments(given: Arguments, policy: Policy) -> Arguments:
+def normalise_carrier_arguments(carrier_arguments: Arguments, policy: Policy) -> Arguments:
     """Move the handle and the mode from the tool's own arguments to the carrier's, and unwrap arguments that arrive as
     a copy of the whole call or as a JSON text."""
-    tool = policy.tools.get(str(given.get("tool")))
-    inner = given.get("arguments")
-    if isinstance(inner, str) and (read := _parse_object_text(inner)) is not None:
-        inner, given = read, {**given, "arguments": read}
+    tool = policy.tools.get(str(carrier_arguments.get("tool")))
+    inner = carrier_arguments.get("arguments")
+    if isinstance(inner, str) and (parsed := _parse_object_text(inner)) is not None:
+        inner, carrier_arguments = parsed, {**carrier_arguments, "arguments": parsed}
     if tool is None or tool.name in (*META_TOOLS, *CARRIERS) or not isinstance(inner, Mapping):
-        return given
+        return carrier_arguments
     arguments = _unwrap_arguments(tool, cast(Arguments, inner))
     mode = arguments.get("mode")
     if (
         isinstance(mode, str)
         and policy.menus.get(mode)
         and not has_argument(tool, "mode")
-        and given.get("mode", mode) == mode
+        and carrier_arguments.get("mode", mode) == mode
     ):
         arguments = drop_argument(arguments, "mode")
-        given = {**given, "arguments": arguments, "mode": mode}
+        carrier_arguments = {**carrier_arguments, "arguments": arguments, "mode": mode}
     handle = find_menu_handle(tool, arguments)
-    if handle is None or has_argument(tool, "menu") or given.get("menu", handle) != handle:
-        return {**given, "arguments": arguments} if arguments is not inner else given
-    return {**given, "arguments": drop_argument(arguments, "menu"), "menu": handle}
+    if handle is None or has_argument(tool, "menu") or carrier_arguments.get("menu", handle) != handle:
+        return {**carrier_arguments, "arguments": arguments} if arguments is not inner else carrier_arguments
+    return {**carrier_arguments, "arguments": drop_argument(arguments, "menu"), "menu": handle}
 
 
 def _parse_object_text(text: str) -> Arguments | None:
     """Many models and hosts send an object as a JSON text inside another one. Reject what two parsers would read
     differently."""
     try:
-        found = json.loads(text, object_pairs_hook=_require_unique_keys)
+        value = json.loads(text, object_pairs_hook=_require_unique_keys)
     except (ValueError, RecursionError):
         return None
-    return cast(Arguments, found) if isinstance(found, dict) else None
+    return cast(Arguments, value) if isinstance(value, dict) else None
 
 
 def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key twice")
-    return found
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("duplicate key")
+    return entries
 
 
 def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
@@ -125,4 +124,4 @@ def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
 
 def make_session_handle() -> str:
     """Nobody can guess one: whoever has it is let into the session."""
-    return BEGINS + secrets.token_urlsafe(16)
+    return HANDLE_PREFIX + secrets.token_urlsafe(16)

@@ -60,13 +60,13 @@ class ToolContext:
         return self._found.asked.client
 
     @made_once
-    def desk(self) -> MenuNavigator:
+    def navigator(self) -> MenuNavigator:
         return self._open_desk()
 
     @property
     def opened_desk(self) -> MenuNavigator | None:
         """None if the tool never used it, and so moved nothing."""
-        return vars(self).get("desk")
+        return vars(self).get("navigator")
 
     @made_once
     def hides(self) -> Callable[[str], bool] | None:

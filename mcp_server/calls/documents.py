@@ -1,4 +1,4 @@
-"""What does a pack remember, and for whom? The document stores of one call, in the name of the tool that writes."""
+"""Where does a tool pack keep its documents? Stores for the session, its place and the workspace, opened per call."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +23,8 @@ from mcp_server.state.store import Store
 
 NOBODY_COMES_BACK = Problem(
     Code.UNKNOWN_HANDLE,
-    "this call carries no menu handle and its connection remembers nothing, so what it leaves behind would be lost.",
-    "Call `menu_enter`, and give the handle it answers with as `menu` in `menu_call`, in this call and those after it.",
+    "this call has no menu handle and its connection has no session, so nothing it stores could be found again.",
+    "Call `menu_enter`, and pass the handle it returns as `menu` in `menu_call`, in this and all later calls.",
 )
 
 
@@ -53,16 +53,16 @@ class DocumentStore:
         if size > LARGEST_DOCUMENT:
             raise Refusal(_build_too_large_problem(document.kind, size))
         writing = documents.DocumentWrite(self.owner, document, why, self.actor)
-        written = await self.store.write(partial(documents.put_document, write=writing))
-        if isinstance(written, documents.TooManyDocuments):
+        result = await self.store.write(partial(documents.put_document, write=writing))
+        if isinstance(result, documents.TooManyDocuments):
             raise Refusal(_build_full_problem(document.kind))
-        return written
+        return result
 
     async def list_documents(
         self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
     ) -> Sequence[Document]:
-        wanted = partial(documents.load_documents, owner=self.owner, kind=kind, mark=mark, limit=limit, offset=offset)
-        return await self.store.read(wanted)
+        query = partial(documents.load_documents, owner=self.owner, kind=kind, mark=mark, limit=limit, offset=offset)
+        return await self.store.read(query)
 
     async def count_by_mark(self, kind: str) -> Mapping[str, Tally]:
         return await self.store.read(partial(documents.tally_documents, owner=self.owner, kind=kind))
@@ -90,14 +90,14 @@ def build_document_stores(store: Store, live: LiveSession, session: Session, too
 def _build_too_large_problem(kind: str, size: int) -> Problem:
     return Problem(
         Code.TOO_LARGE,
-        f"this {kind} would take {size:,} bytes, and {LARGEST_DOCUMENT:,} are kept at most.",
-        "Keep what is long in a file of the workspace, and name the file.",
+        f"this {kind} would take {size:,} bytes; the limit is {LARGEST_DOCUMENT:,}.",
+        "Write the long part to a file in the workspace, and name the file here.",
     )
 
 
 def _build_full_problem(kind: str) -> Problem:
     return Problem(
         Code.TOO_LARGE,
-        f"{MOST_DOCUMENTS:,} of kind `{kind}` are kept here already, and no more.",
-        "Go on with those that are there.",
+        f"there are already {MOST_DOCUMENTS:,} of kind `{kind}` here, which is the limit.",
+        "Continue with the existing ones.",
     )

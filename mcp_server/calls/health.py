@@ -1,6 +1,6 @@
-"""What happens if menugate finds itself out of order? The health gate switches the work mode to `repair`, or asks to.
+"""What happens if the health check finds faults? The work mode becomes `repair`, or the person is asked to set it.
 
-It never widens anything. A profile that could do much harm on a faulty server is lowered to `normal`.
+Nothing is ever widened. A higher profile than `normal` is lowered to it, because it could do harm on a faulty server.
 """
 
 from collections.abc import Sequence
@@ -21,51 +21,53 @@ from mcp_server.model.posture import (
 from mcp_server.model.results import Problem
 from mcp_server.state import ledger
 
-MOST_SAID = 3
-CONFIRM = "`menugate steer --confirm {}` turns the work mode to `repair`."
+MAX_FAULTS = 3
+CONFIRM = "`menugate steer --confirm {}` sets work mode `repair`."
 
 
 @dataclass(frozen=True)
 class HealthResponse:
-    doors: PostureChanges
+    changes: PostureChanges
     policy: OnFailure
     principals: tuple[str, ...]
-    """All principals who work with this server."""
+    """Everyone who works with this server."""
 
     async def respond_to_faults(self, faults: Sequence[str]) -> str:
-        """Respond, and return for the person what was done."""
-        reason = "; ".join(faults[:MOST_SAID]) + (f"; and {len(faults) - MOST_SAID} more" * (len(faults) > MOST_SAID))
-        await self.doors.store.write(partial(ledger.record_health, reason=reason, policy=self.policy))
+        """Respond, and tell the person what was done."""
+        reason = "; ".join(faults[:MAX_FAULTS]) + (
+            f"; and {len(faults) - MAX_FAULTS} more" * (len(faults) > MAX_FAULTS)
+        )
+        await self.changes.store.write(partial(ledger.record_health, reason=reason, policy=self.policy))
         if self.policy is OnFailure.LOG_ONLY:
-            return "It was put on record, and nothing else was done (`health: log-only`)."
-        said = [await self._turn_to_repair(principal, reason) for principal in self.principals]
-        return " ".join(dict.fromkeys(said))
+            return "The faults were recorded; nothing else was done (`health: log-only`)."
+        answers = [await self._start_repair(principal, reason) for principal in self.principals]
+        return " ".join(dict.fromkeys(answers))
 
-    async def _turn_to_repair(self, principal: str, reason: str) -> str:
-        now, choice = await self.doors.load_posture_and_choice(principal)
+    async def _start_repair(self, principal: str, reason: str) -> str:
+        now, choice = await self.changes.load_posture_and_choice(principal)
         if now.work_mode is WorkMode.REPAIR:
-            return "The work mode is `repair` already."
-        if (asked := find_pending_repair(choice)) is not None:
-            return f"{CONFIRM.format(asked.id)} That was asked before."
+            return "The work mode is already `repair`."
+        if (pending := find_pending_repair(choice)) is not None:
+            return f"{CONFIRM.format(pending.id)} You were asked this before."
         asking = self.policy is not OnFailure.AUTO
         change = PostureChange(
-            id=self.doors.new_id(),
+            id=self.changes.new_id(),
             axes=build_repair_axes(now),
             reason=f"health gate failed: {reason}",
             door=ChangeSource.DOCTOR,
             unconfirmed=asking,
         )
-        answer = await self.doors.request_change(principal, change, now.epoch)
+        answer = await self.changes.request_change(principal, change, now.epoch)
         if isinstance(answer, Problem):
             return f"The work mode stays `{now.work_mode}`: {answer.message} {answer.way_out}"
         if not isinstance(answer, PostureChoice):
-            return f"The posture changed meanwhile; the work mode was left at `{now.work_mode}`."
+            return f"The posture changed meanwhile; the work mode stays `{now.work_mode}`."
         if not asking:
-            return "The work mode was turned to `repair` (`health: auto`)."
-        how = CONFIRM.format(change.id)
-        text = f"menugate found itself not in order: {reason}. {how}"
-        await self.doors.store.leave_message("", text, principal=principal)
-        return how
+            return "The work mode is now `repair` (`health: auto`)."
+        command = CONFIRM.format(change.id)
+        text = f"The health check found faults: {reason}. {command}"
+        await self.changes.store.leave_message("", text, principal=principal)
+        return command
 
 
 def find_pending_repair(choice: PostureChoice | None) -> PostureChange | None:

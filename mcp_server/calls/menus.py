@@ -1,6 +1,6 @@
-"""What do the menus answer? The texts of `menu_list`, `menu_enter`, `menu_exit` and `complete`.
+"""What do the menu tools answer? The results of `menu_list`, `menu_enter`, `menu_exit` and `complete`.
 
-Everything is said twice, in the text and in the structured part: half of the hosts show the model only one of them.
+The text and the structured content say the same, because many hosts show the model only one of them.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.schema import format_brief_schema
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import shorten_text
+from mcp_server.model.text import format_count, shorten_text
 from mcp_server.model.tools import Tool
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.router import Route, RouteChoice, route
 
-MOST_EARLIER = 5
-"""How many earlier places are named to a caller that gets a new one."""
+MAX_EARLIER_PLACES = 5
+"""Earlier places that are named to a caller that gets a new one."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,17 @@ class Navigators:
     postures: CurrentPostures
     runs: RunLifecycle
 
-    def open(self, asked: CallRequest, live: LiveSession, named: bool) -> "MenuNavigator":
+    def open(self, request: CallRequest, live: LiveSession, has_handle: bool) -> "MenuNavigator":
         posture = partial(self.postures.get_known, live.session.principal)
         return MenuNavigator(
-            live, self.sessions, self.current_policy.policy, posture, self.runs, named, asked.fixed, asked.carriers
+            live,
+            self.sessions,
+            self.current_policy.policy,
+            posture,
+            self.runs,
+            has_handle,
+            request.fixed,
+            request.carriers,
         )
 
 
@@ -53,13 +60,13 @@ class MenuNavigator:
     policy: Policy
     posture: Callable[[], Posture]
     runs: RunLifecycle
-    named: bool = False
+    has_handle: bool = False
     """The call carried a menu handle: it is about that place, and creates no other."""
     fixed: bool = False
     """The client's list never changes."""
     carriers: bool = True
     """The carriers are in that list."""
-    stood: Session | None = None
+    session_before: Session | None = None
     """The session before this navigator moved it; None if it did not."""
     arrived: bool = False
     """The connection must switch to this navigator's live session, which may not be the one the call came from."""
@@ -68,11 +75,11 @@ class MenuNavigator:
         mode = self.policy.menus.get(self.live.session.mode)
         return self._describe_root() if mode is None else self._describe_mode(mode)
 
-    async def enter(self, wish: str) -> Ending:
-        mode = self.find_enterable_mode(wish)
+    async def enter(self, query: str) -> Ending:
+        mode = self.find_enterable_mode(query)
         if isinstance(mode, Problem):
             return mode
-        if not self.named:
+        if not self.has_handle:
             # A caller without a handle may be another agent on the same connection, so it gets a place of its own.
             self.live = await self.sessions.claim(self.live)
         # Write the session before it moves, so that entering the mode is on record.
@@ -87,24 +94,24 @@ class MenuNavigator:
         """Move to that mode without a reply."""
         return await self._move_to_free_place(mode.name, f"menu_enter {mode.name}")
 
-    def find_enterable_mode(self, wish: str) -> Mode | Problem:
-        mode = self._find_mode(wish)
+    def find_enterable_mode(self, query: str) -> Mode | Problem:
+        mode = self._find_mode(query)
         if isinstance(mode, Mode) and self.live.session.pinned and mode.name != self.live.session.mode:
             return build_pinned_problem(self.live.session.mode)
         return mode
 
     async def _move_to_free_place(self, mode: str | None, reason: str) -> Problem | None:
         """Move, but never move a place whose handle somebody has, unless the call carries that handle."""
-        if not self.named:
+        if not self.has_handle:
             self.live = await self.sessions.choose_place(self.live, mode)
         problem = await self._move(mode, reason)
-        self.arrived = problem is None and not self.named
+        self.arrived = problem is None and not self.has_handle
         return problem
 
     async def _move(self, mode: str | None, reason: str) -> Problem | None:
         moved = await self.sessions.move(self.live, mode, reason)
         if isinstance(moved, Session):
-            self.stood = moved
+            self.session_before = moved
             return None
         return moved
 
@@ -123,7 +130,7 @@ class MenuNavigator:
 
     async def complete(self, answer: str, status: str) -> Ending:
         if not answer.strip():
-            return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Say what was done, for the user.")
+            return Problem(Code.INVALID_ARGUMENTS, "`final_answer` is empty.", "Tell the user what was done.")
         before = self.live.session
         ending = await self.runs.complete(self.live, answer, status)
         self._note_former_place(before)
@@ -137,17 +144,17 @@ class MenuNavigator:
 
     def _note_former_place(self, before: Session) -> None:
         if get_listing_key(before) != get_listing_key(self.live.session):
-            self.stood = before
+            self.session_before = before
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> Problem | None:
         moved = await self.sessions.change_phase(self.live, before, after, reason)
         if isinstance(moved, Session):
-            self.stood = moved
+            self.session_before = moved
         return moved if isinstance(moved, Problem) else None
 
-    def _find_mode(self, wish: str) -> Mode | Problem:
+    def _find_mode(self, query: str) -> Mode | Problem:
         names = ", ".join(mode.name for mode in self.policy.menus)
-        match route(wish, self.policy.menus):
+        match route(query, self.policy.menus):
             case Route(mode=name):
                 mode = self.policy.menus.get(name)
                 assert mode is not None, "the router answers with modes of the menus it was given"
@@ -156,22 +163,22 @@ class MenuNavigator:
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)
                 return Problem(
                     Code.AMBIGUOUS_MODE,
-                    f"`{shorten_text(wish)}` does not name one mode.",
+                    f"`{shorten_text(query)}` does not name one mode.",
                     f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
                     {"candidates": [{"number": number, "label": label} for number, label in candidates]},
                 )
             case _:
-                return Problem(Code.UNKNOWN_MODE, f"no mode answers to `{shorten_text(wish)}`.", f"Modes: {names}.")
+                return Problem(Code.UNKNOWN_MODE, f"there is no mode `{shorten_text(query)}`.", f"Modes: {names}.")
 
     def _find_visible_tools(self, mode: Mode) -> list[Tool]:
-        """Return the tools the mode offers under the current posture: a tool that would be refused is not offered."""
+        """Return the mode's tools, without those that the current posture would refuse."""
         session = self.live.session
-        shown = (
+        visible = (
             set(list_visible_tools(session, self.posture(), self.policy))
             if session.mode == mode.name
             else set(mode.tools)
         )
-        return [self.policy.tools[name] for name in mode.tools if name in shown]
+        return [self.policy.tools[name] for name in mode.tools if name in visible]
 
     def _describe_root(self) -> Ending:
         modes = [
@@ -186,8 +193,8 @@ class MenuNavigator:
         tools = self._find_visible_tools(mode)
         leave = "" if self.live.session.pinned else " Leave with `menu_exit`, or enter another mode directly."
         text = (
-            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}\n"
-            f"{format_tool_list(tools)}\nAlways there: {', '.join(META_TOOLS)}.{leave}"
+            f"You are in {mode.title} ({mode.name}), {format_count(len(tools), 'tool')}. {mode.description}\n"
+            f"{format_tool_list(tools)}\nIn every mode: {', '.join(META_TOOLS)}.{leave}"
         )
         data = {
             "mode": mode.name,
@@ -202,15 +209,15 @@ class MenuNavigator:
         call = format_example_call(tools[0], menu=handle) if self.fixed and tools else ""
         how = "If a tool is not in your list, call it with menu_read or menu_call"
         lines = [
-            f"You are in {mode.title} ({mode.name}), {len(tools)} tools. {mode.description}",
+            f"You are in {mode.title} ({mode.name}), {format_count(len(tools), 'tool')}. {mode.description}",
             format_tool_list(tools),
             *([f"{how}, like this: {call}" if call else f"{how}."] if self.carriers else []),
-            f"Menu handle: {handle} (give it as `menu` when calls share no connection; it lives {HANDLE_LIFE}).",
+            f"Menu handle: {handle} (pass it as `menu` if your calls share no connection; valid for {HANDLE_LIFE}).",
         ]
         if earlier:
             back = ", ".join(f"`{name}` {other}" for name, other in earlier)
             lines.append(
-                "This place is new: nothing has been read or planned in it yet. To go back to an earlier one on this "
+                "This place is new: nothing has been read or planned in it yet. To return to an earlier one on this "
                 f"connection, call `menu_enter` with its handle as `menu`: {back}."
             )
         data = {
@@ -222,15 +229,18 @@ class MenuNavigator:
             "tools": build_tool_entries(tools),
         }
         more: dict[str, Any] = {"call": call, "earlier": dict(earlier)}
-        return Done("\n".join(lines), data | {name: said for name, said in more.items() if said})
+        return Done("\n".join(lines), data | {name: value for name, value in more.items() if value})
 
     def _find_earlier_places(self) -> list[tuple[str, str]]:
-        """Return mode and handle of this session's other places, newest last, for a caller that has just been given a
-        new one."""
-        if self.named:
+        """Return mode and handle of this session's other places, newest last, for a caller that just got a new one."""
+        if self.has_handle:
             return []
-        told = [one for one in self.live.common.live_sessions if one.told and one is not self.live]
-        return [(one.session.mode, one.handle) for one in told if one.handle and one.session.mode][-MOST_EARLIER:]
+        others = [
+            (other.session.mode, other.handle)
+            for other in self.live.common.live_sessions
+            if other.told and other is not self.live and other.handle and other.session.mode
+        ]
+        return others[-MAX_EARLIER_PLACES:]
 
 
 def format_tool_list(tools: list[Tool]) -> str:
@@ -258,6 +268,6 @@ def first_sentence(text: str) -> str:
 def build_pinned_problem(mode: str | None) -> Problem:
     return Problem(
         Code.WRONG_MODE,
-        f"this endpoint serves {format_place(mode)} alone; its mode cannot be left or changed.",
-        "Use the tools that are listed. Other modes are on other endpoints, which the user connects.",
+        f"this endpoint serves only {format_place(mode)}; its mode cannot change.",
+        "Use the listed tools. Other modes are on other endpoints, which only the user can connect.",
     )

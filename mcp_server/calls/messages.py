@@ -1,4 +1,4 @@
-"""How do we reach the person? Through the client if it can ask, and always through the outbox."""
+"""How do we reach the person? Through the client if it can ask, and always through `menugate messages`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ FREE_ANSWER = {
 }
 
 
-MODEL_ASKS = "The model asks, and your answer goes to the model. menugate only passes this on and needs no code for it:"
+MODEL_ASKS = "The model asks you this, and your answer goes to the model. menugate never asks for a code here:"
 
 
 def mark_as_models_words(message: str) -> str:
-    """Otherwise a model could write what looks like a question of ours, and have an answer that is meant for us."""
+    """Mark every line, or a model could imitate a question of ours and get the answer that is meant for us."""
     return "\n".join([MODEL_ASKS, "", *(f"| {escape_as_json(line)}" for line in message.split("\n"))])
 
 
 @dataclass(frozen=True)
 class PersonChannel:
     store: Store
-    signed: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
-    unwanted: Callable[[str], str]
-    hooked: Callable[[str], str]
+    signature_reader: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
+    ignore_file_reader: Callable[[str], str]
+    hooks_folder_reader: Callable[[str], str]
     session: Session
     client: Client
 
@@ -40,13 +40,13 @@ class PersonChannel:
         return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
-        return await anyio.to_thread.run_sync(self.signed, repository)
+        return await anyio.to_thread.run_sync(self.signature_reader, repository)
 
     async def find_ignore_file(self, repository: str) -> str:
-        return await anyio.to_thread.run_sync(self.unwanted, repository)
+        return await anyio.to_thread.run_sync(self.ignore_file_reader, repository)
 
     async def find_hooks_folder(self, repository: str) -> str:
-        return await anyio.to_thread.run_sync(self.hooked, repository)
+        return await anyio.to_thread.run_sync(self.hooks_folder_reader, repository)
 
     def is_reachable(self) -> bool:
         return self.client.can("elicitation")
@@ -56,7 +56,7 @@ class PersonChannel:
         try:
             reply = await self.client.request(key, "elicitation/create", params)
         except Refusal as refused:
-            # A client that does not answer has not answered; the message is kept either way.
+            # No answer is not an error: the message is kept either way.
             return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
         answer = content.get("answer")

@@ -124,7 +124,7 @@ async def announce_move(found: ResolvedCall, desk: MenuNavigator | None, before:
     asked, live, stood = found.asked, found.live, before
     if desk is not None:
         left = asked.turn(desk.live) if desk.arrived else None
-        live, stood = desk.live, left or desk.stood or before
+        live, stood = desk.live, left or desk.session_before or before
     if stood is not None:
         await asked.moved(live, stood)
 

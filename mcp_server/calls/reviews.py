@@ -1,7 +1,7 @@
-"""What should be said about a finished run? Checks that only look, and always find the same in the same run.
+"""What should be reported about a finished run? Read-only checks that always find the same in the same run.
 
-A check is one function. If the operator allows it, a model is one more check, whose words stand apart. If a check
-cannot do its work, the report says so and the other checks still run. No check affects the answer.
+A check is one function. If the operator set one up, a model is one more check, whose words are shown separately. If a
+check fails, the report says so and the others still run. No check affects the answer.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,6 +18,7 @@ from mcp_server.model.processes import Command, Processes
 from mcp_server.model.reports import AdviserOpinion, RunReport
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
+from mcp_server.model.text import format_count
 from mcp_server.model.todos import KIND, TodoState
 from mcp_server.model.tools import Demand, Effect
 from mcp_server.model.verification import FAILED
@@ -25,13 +26,12 @@ from mcp_server.state import documents, runs, sessions
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.store import Store
 
-MOST_NAMED = 10
-PATIENCE = 10.0
-"""Seconds that one check may take in all."""
+MAX_NAMED = 10
+CHECK_SECONDS = 10.0
 UNFINISHED = frozenset({"refusal", "question"})
 NO_GIT = 128
-UNHEARD = "a model's review: taken back while it was asked for"
-LOOKING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
+INTERRUPTED = "a model's review: cancelled before the model answered"
+READING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,51 +63,52 @@ class RunReview:
     store: Store
     processes: Callable[[Demand, Profile], Processes]
     """Opens the port to processes, with no more rights than the caller asks for."""
-    asking: Check | None = None
-    """Asks a model, if the operator configured one. It has a time limit of its own."""
+    adviser: Check | None = None
+    """Asks a model, if the operator configured one. It has its own time limit."""
 
     @property
     def checks(self) -> tuple[tuple[str, Check], ...]:
-        """Each check with its name, in the order of their findings."""
+        """The checks with their names, in the order of the report."""
         return (
             ("refused and failed calls", check_failed_calls),
             ("tests", check_last_tests),
             ("todos", build_todo_check(self.store)),
-            ("git", build_commit_check(partial(self.processes, LOOKING, LOOKING.profile))),
+            ("git", build_commit_check(partial(self.processes, READING, READING.profile))),
             ("risks", build_risk_check(self.store)),
         )
 
     async def build_report(self, run: FinishedRun) -> RunReport:
         session, rows = run.session, run.rows
-        seen = [await self._run_check(name, check, run) for name, check in self.checks]
-        ran = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
-        not_run = len([row for row in rows if row.kind in UNFINISHED])
-        count = sum(len(one.issues) + len(one.missing) for one in seen)
+        results = [await self._run_check(name, check, run) for name, check in self.checks]
+        calls = len([row for row in rows if row.kind == "intent" and row.fields.get("tool") not in META_TOOLS])
+        refused = len([row for row in rows if row.kind in UNFINISHED])
+        findings = sum(len(result.issues) + len(result.missing) for result in results)
         return RunReport(
             run=session.run,
             principal=session.principal,
             session=session.id,
             status=run.status,
-            summary=f"Ended as {run.status} after {ran} calls that ran and {not_run} that did not; {count} findings.",
-            issues=tuple(text for one in seen for text in one.issues),
-            missing_steps=tuple(text for one in seen for text in one.missing),
-            suggested_next_actions=tuple(text for one in seen for text in one.suggested),
-            unchecked=tuple(text for one in seen for text in one.unchecked),
+            summary=f"Ended as {run.status} after {format_count(calls, 'call')} that ran and {refused} that did not; "
+            f"{format_count(findings, 'finding')}.",
+            issues=tuple(text for result in results for text in result.issues),
+            missing_steps=tuple(text for result in results for text in result.missing),
+            suggested_next_actions=tuple(text for result in results for text in result.suggested),
+            unchecked=tuple(text for result in results for text in result.unchecked),
         )
 
     async def add_model_opinion(self, run: FinishedRun, report: RunReport) -> RunReport:
-        """Add a model's opinion, if one is configured."""
-        if self.asking is None:
+        """Add a model's opinion, if the operator configured one."""
+        if self.adviser is None:
             return report
-        seen = await self.asking(run)
-        return replace(report, unchecked=(*report.unchecked, *seen.unchecked), opinion=seen.opinion)
+        result = await self.adviser(run)
+        return replace(report, unchecked=(*report.unchecked, *result.unchecked), opinion=result.opinion)
 
     def note_missing_opinion(self, report: RunReport) -> RunReport:
-        return replace(report, unchecked=(*report.unchecked, UNHEARD))
+        return replace(report, unchecked=(*report.unchecked, INTERRUPTED))
 
     async def _run_check(self, name: str, check: Check, run: FinishedRun) -> CheckResult:
         try:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(CHECK_SECONDS):
                 return await check(run)
         except TimeoutError:
             return CheckResult(unchecked=(f"{name}: it took too long",))
@@ -116,7 +117,7 @@ class RunReview:
 
 
 async def check_failed_calls(run: FinishedRun) -> CheckResult:
-    """Find calls that were refused or failed, if the same tool never succeeded afterwards."""
+    """Find tools whose last call was refused or failed."""
     open_calls: dict[str, tuple[str, str]] = {}
     for row in run.rows:
         tool = str(row.fields.get("tool", ""))
@@ -128,70 +129,67 @@ async def check_failed_calls(run: FinishedRun) -> CheckResult:
                 open_calls.pop(tool, None)
             elif ending in ("problem", "cancelled"):
                 open_calls[tool] = ("failed", str(row.fields.get("code", "")))
-    lines = [f"`{tool}` {how} ({code}), and was not made up for" for tool, (how, code) in open_calls.items()]
+    lines = [f"`{tool}` {how} ({code}) and never succeeded after that" for tool, (how, code) in open_calls.items()]
     return CheckResult(
-        issues=limit_lines(lines), suggested=("Look at the calls that did not go through.",) if lines else ()
+        issues=limit_lines(lines), suggested=("Look at the calls that did not succeed.",) if lines else ()
     )
 
 
 async def check_last_tests(run: FinishedRun) -> CheckResult:
-    """The last test run decides; none at all is no finding."""
-    ran = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
-    if not ran or ran[-1] != FAILED:
+    """Find a failed last test run. No test run at all is no finding."""
+    outcomes = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
+    if not outcomes or outcomes[-1] != FAILED:
         return CheckResult()
-    return CheckResult(issues=("the last test run failed",), suggested=("Run the tests again and mend what fails.",))
+    return CheckResult(issues=("the last test run failed",), suggested=("Fix what fails and run the tests again.",))
 
 
 def build_risk_check(store: Store) -> Check:
-    """Repeat the risks that the agent itself named, if the person wanted it to think."""
+    """Repeat the risks that the agent named in its thoughts."""
 
     async def check(run: FinishedRun) -> CheckResult:
-        kept = await store.read(partial(runs.load_thoughts, session=run.session.id, run=run.session.run))
-        named_risks = dict.fromkeys(one.known_risks for one in kept if one.known_risks)
-        return CheckResult(
-            suggested=limit_lines([f"Look at a risk that was named on the way: {risk}" for risk in named_risks])
-        )
+        thoughts = await store.read(partial(runs.load_thoughts, session=run.session.id, run=run.session.run))
+        risks = dict.fromkeys(thought.known_risks for thought in thoughts if thought.known_risks)
+        return CheckResult(suggested=limit_lines([f"Look at a risk that the agent named: {risk}" for risk in risks]))
 
     return check
 
 
 def build_commit_check(processes: Callable[[], Processes]) -> Check:
-    """Find changes that git sees and no commit holds. Everything that the repository could make git execute is off."""
+    """Find uncommitted changes. Everything that the repository could make git execute is turned off."""
 
     async def check(_run: FinishedRun) -> CheckResult:
-        door = processes()
-        program = door.find_program("git")
+        port = processes()
+        program = port.find_program("git")
         if program is None:
-            return CheckResult(unchecked=("uncommitted changes: git is not at hand",))
-        quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
-        argv = (program, *quiet, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
-        ran = await door.run(Command(argv, seconds=PATIENCE / 2, read_only=True))
-        if ran.code == NO_GIT:
+            return CheckResult(unchecked=("uncommitted changes: git is not installed",))
+        safe = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
+        argv = (program, *safe, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
+        result = await port.run(Command(argv, seconds=CHECK_SECONDS / 2, read_only=True))
+        if result.code == NO_GIT:
             return CheckResult()
-        if ran.code != 0 or ran.timed_out:
-            return CheckResult(unchecked=("uncommitted changes: git did not say",))
-        paths = [
-            part[3:] for part in ran.out.decode("utf-8", "replace").split("\0") if len(part) > 3 and part[2] == " "
-        ]
+        if result.code != 0 or result.timed_out:
+            return CheckResult(unchecked=("uncommitted changes: git failed or took too long",))
+        entries = result.out.decode("utf-8", "replace").split("\0")
+        paths = [entry[3:] for entry in entries if len(entry) > 3 and entry[2] == " "]
         if not paths:
             return CheckResult()
-        shown = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
-        more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+        shown = ", ".join(f"`{path}`" for path in paths[:MAX_NAMED])
+        more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
         return CheckResult(missing=(f"not committed: {shown}{more}",), suggested=("Commit what is meant to stay.",))
 
     return check
 
 
 def build_todo_check(store: Store) -> Check:
-    """Find what the agent set out to do and nobody has verified."""
+    """Find the todos that are not verified."""
 
     async def check(run: FinishedRun) -> CheckResult:
         places = await store.read(partial(sessions.load_places, id=run.session.id))
-        keys = dict.fromkeys([run.session.key, *(kept.session.key for kept in places)])
-        left = [one for key in keys for one in await _load_todos(store, key) if one.mark != TodoState.VERIFIED]
-        lines = [f"still {one.mark.replace('_', ' ')}: {one.body.get('content', one.id)}" for one in left]
+        keys = dict.fromkeys([run.session.key, *(place.session.key for place in places)])
+        todos = [todo for key in keys for todo in await _load_todos(store, key) if todo.mark != TodoState.VERIFIED]
+        lines = [f"still {todo.mark.replace('_', ' ')}: {todo.body.get('content', todo.id)}" for todo in todos]
         return CheckResult(
-            missing=limit_lines(lines), suggested=("Go on with the open todos, or drop them.",) if lines else ()
+            missing=limit_lines(lines), suggested=("Continue with the open todos, or drop them.",) if lines else ()
         )
 
     return check
@@ -205,5 +203,5 @@ async def _load_todos(store: Store, place: str) -> Sequence[Document]:
 
 
 def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    more = len(lines) - MOST_NAMED
-    return (*lines[:MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))
+    more = len(lines) - MAX_NAMED
+    return (*lines[:MAX_NAMED], *((f"and {more} more",) if more > 0 else ()))

@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 
-LOOK = 20.0
-"""Seconds between two sweeps for objects that nobody uses any more."""
+SWEEP_SECONDS = 20.0
+"""How often unused objects are closed."""
 
 
 @dataclass(eq=False)
@@ -27,32 +27,32 @@ class SessionObject:
 class OwnedObject:
     """The `SessionObjects` port of one session."""
 
-    keeping: "ObjectRegistry"
+    registry: "ObjectRegistry"
     session: str
 
     def get(self, name: str) -> Any | None:
-        thing = self.keeping.get_objects(self.session).get(name)
+        thing = self.registry.get_objects(self.session).get(name)
         if thing is None:
             return None
-        thing.used = self.keeping.clock()
+        thing.used = self.registry.clock()
         return thing.value
 
     def names(self) -> Sequence[str]:
-        return tuple(self.keeping.get_objects(self.session))
+        return tuple(self.registry.get_objects(self.session))
 
     def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
-        self.keeping.put(self.session, name, SessionObject(thing, close, idle, self.keeping.clock()))
+        self.registry.put(self.session, name, SessionObject(thing, close, idle, self.registry.clock()))
 
     async def drop(self, name: str) -> None:
-        await self.keeping.drop(self.session, name)
+        await self.registry.drop(self.session, name)
 
 
 @dataclass
 class ObjectRegistry:
-    """Everything that every session owns."""
+    """The objects of all sessions."""
 
-    failed: Callable[[str, BaseException], None]
-    """Receives an error from closing an object; the others are closed all the same."""
+    report_failure: Callable[[str, BaseException], None]
+    """Receives an error from closing an object; the others are still closed."""
     clock: Callable[[], float] = time.monotonic
     _things: dict[str, dict[str, SessionObject]] = field(default_factory=dict[str, dict[str, SessionObject]])
     _closing: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
@@ -65,7 +65,7 @@ class ObjectRegistry:
 
     def put(self, session: str, name: str, thing: SessionObject) -> None:
         things = self._things.setdefault(session, {})
-        assert name not in things, f"{name} is kept already"
+        assert name not in things, f"{name} is already in use"
         things[name] = thing
 
     async def drop(self, session: str, name: str) -> None:
@@ -100,7 +100,7 @@ class ObjectRegistry:
     async def sweep_until_stopped(self) -> None:
         """Sweep until the server stops."""
         while True:
-            await anyio.sleep(LOOK)
+            await anyio.sleep(SWEEP_SECONDS)
             await self.sweep()
 
     async def close(self) -> None:
@@ -116,4 +116,4 @@ class ObjectRegistry:
             with anyio.CancelScope(shield=True):
                 await thing.close()
         except Exception as fault:
-            self.failed(name, fault)
+            self.report_failure(name, fault)

@@ -1,8 +1,8 @@
 """What do the slash commands do? Each is a prompt, offered if the host is known to reserve prompts for its user.
 
-Getting the prompt runs the command: it changes the posture of whoever asks, and nobody else's, and answers with what
-holds now. Some hosts get every prompt when they start, so nothing happens without a word typed for it. Whatever allows
-more is asked about first.
+Getting the prompt runs the command: it changes the caller's own posture and answers with the new one. Some hosts get
+every prompt when they start, so a command does nothing without a typed argument. A change that allows more must be
+approved first.
 """
 
 import secrets
@@ -36,12 +36,12 @@ from mcp_server.state.engine.rows import Clock
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.store import Store
 
-# May a prompt widen the posture? Only with the person's approval, which a client cannot give without their noticing.
+# A prompt widens the posture only with the person's approval, which no client can give without their noticing.
 #
-# A client is known only by the name it gives itself, and some hosts hand prompts to their model. So the question is the
-# form that also precedes a destructive tool, with four characters to type from its message. Each question is answered
-# once, whatever the answer, and is bound to what it was asked under, so that no approval works twice. Whoever approved,
-# the person finds it in `menugate messages`.
+# A client is known only by the name it gives itself, and some hosts hand prompts to their model. So the person gets the
+# same form as before a destructive call, with four characters to type from its message. A question can be answered once
+# and is bound to the posture it was asked under, so no approval works twice. Afterwards `menugate messages` shows the
+# change in any case.
 
 
 @dataclass
@@ -52,38 +52,37 @@ class ProfileRaise:
     """The operator does not trust clients to ask the person."""
     _process: str = field(default_factory=lambda: secrets.token_hex(8))
     _answered: dict[str, int] = field(default_factory=dict[str, int])
-    """How many questions of each principal are settled; answers to earlier ones no longer count."""
+    """How many questions each principal has answered. The number is part of the key of the next question, so that an
+    answer to an earlier one does not count."""
 
     async def ask_agreement(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
-        """Return what the person answered; None if no client may ask. `under` is what the answer is bound to."""
+        """Return the person's answer; None if no client may ask. `under` is what the answer is bound to."""
         if self.out_of_band or not speaker.client.can("elicitation"):
             return None
-        so_far = self._answered.get(speaker.principal, 0)
-        heard = await ask_person(speaker.client, self.clock, f"widen-{self._process}-{so_far}-{under}", message)
-        self._answered[speaker.principal] = so_far + 1
-        return heard
+        count = self._answered.get(speaker.principal, 0)
+        reply = await ask_person(speaker.client, self.clock, f"widen-{self._process}-{count}-{under}", message)
+        self._answered[speaker.principal] = count + 1
+        return reply
 
     async def leave_message(self, speaker: PromptCaller, what: str) -> None:
-        text = f"{what} It was asked for in {speaker.client.name or 'a client'}, which put the question to you."
+        text = f"{what} This was requested in {speaker.client.name or 'a client'}, which asked you to approve it."
         await self.store.leave_message(speaker.session, text, principal=speaker.principal)
 
 
-def format_widening_question(least: Posture, change: PostureChange) -> str:
+def format_widening_question(narrowest: Posture, change: PostureChange) -> str:
     steps = [
-        f"{axis.replace('_', ' ')} from {format_value(getattr(least, axis))} to {format_value(wished)}"
-        for axis, wished in change.axes.items()
-        if is_wider(axis, wished, getattr(least, axis))
+        f"{axis.replace('_', ' ')} from {format_value(getattr(narrowest, axis))} to {format_value(value)}"
+        for axis, value in change.axes.items()
+        if is_wider(axis, value, getattr(narrowest, axis))
     ]
-    what = (
-        ", ".join(steps) or f"{badge.describe_axis_values(change.axes)}, instead of a narrower change that is pending"
-    )
+    what = ", ".join(steps) or f"{badge.describe_axis_values(change.axes)}, instead of a narrower value that is pending"
     return f"A command in this client asks for more than you allow now: {what} ({change.scope})."
 
 
-# What does the answer to a command say? What holds now and what is pending, in words that ask nothing of the model.
+# The answer to a command states the current posture and what is pending, and asks nothing of the model.
 
-AFTERWARDS = "This was the user's own choice and is only information; continue the task under it."
-UNCHOSEN = "This is only information; continue the task under what is in force."
+AFTERWARDS = "The user chose this. It is for your information only; continue the task under it."
+UNCHOSEN = "This is for your information only; continue the task under the current posture."
 
 
 def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
@@ -96,7 +95,7 @@ def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
 
 
 def describe_change(what: str, posture: Posture, choice: PostureChoice | None, chosen: bool = True) -> str:
-    """`chosen`: the user did choose it. A change that still needs their confirmation is nobody's choice yet."""
+    """`chosen`: the user chose it. A change that still needs confirmation is not their choice yet."""
     return f"{what}\n{describe_posture(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"
 
 
@@ -106,10 +105,10 @@ EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in list_axis_
 
 @dataclass(frozen=True)
 class SlashCommands:
-    doors: PostureChanges
+    changes: PostureChanges
     raising: ProfileRaise
     examine: Callable[[bool], Awaitable[str]]
-    """Returns the doctor's report; if given True, what can be repaired is repaired first."""
+    """Returns the doctor's report; True repairs what can be repaired first."""
     clock: Clock
 
     def build_commands(self) -> tuple[SlashCommand, ...]:
@@ -117,7 +116,7 @@ class SlashCommands:
         control = self._build_axis_command(
             "control", "Run control", "Choose how far the run goes by itself", "run_control", "control"
         )
-        does = "Choose what may run unasked"
+        does = "Choose what may run without asking you"
         profile = self._build_axis_command("permission-profile", "Permission profile", does, "profile", "profile")
         model = self._build_axis_command(
             "model-mode", "Model mode", "Choose a value that is only recorded for now", "model_mode", "model"
@@ -133,128 +132,130 @@ class SlashCommands:
         )
 
     def _build_named_commands(self) -> tuple[SlashCommand, ...]:
-        goes_on = "Let the run continue by itself until it is done, blocked or out of budget."
-        mends = "Set the work mode to repair."
+        autonomous = "Let the run continue by itself until it is done, blocked or out of budget."
+        repair = "Set the work mode to repair."
         when = (SINCE, OPTIONS)
         return (
-            SlashCommand("autonomous", "Autonomous", goes_on, self._run_autonomous, when, typed="menugate autonomous"),
-            SlashCommand("repair", "Repair", mends, self._run_repair, when, typed="menugate mode repair"),
+            SlashCommand(
+                "autonomous", "Autonomous", autonomous, self._run_autonomous, when, typed="menugate autonomous"
+            ),
+            SlashCommand("repair", "Repair", repair, self._run_repair, when, typed="menugate mode repair"),
         )
 
     def _build_steer_command(self) -> SlashCommand:
         changes = "Change one axis, now or later: `profile trusted for-next-unit`."
         axis = build_argument("axis", "What to change", [names[0] for names in NAMES.values()], required=True)
-        value = build_argument("value", "What it becomes", EVERY_VALUE, required=True)
+        value = build_argument("value", "The new value", EVERY_VALUE, required=True)
         typed = "menugate steer AXIS VALUE"
         return SlashCommand("steer", "Steer", changes, self._run_steer, (axis, value, SCOPE), typed=typed)
 
     def _build_reading_commands(self) -> tuple[SlashCommand, ...]:
-        shows = "Show what is in force, what is pending, and what waits for the user."
-        looks = "Check whether everything is in order; `fix` fixes every fault that has one certain remedy."
-        fix = (replace(build_argument("what", "`fix` to mend", ["fix"]), acts=True),)
+        status = "Show your settings, pending changes, and what is waiting for you."
+        doctor = "Check whether everything is in order; `fix` fixes every fault that has one certain remedy."
+        fix = (replace(build_argument("what", "`fix` to repair", ["fix"]), acts=True),)
         return (
-            SlashCommand("status", "Status", shows, self._run_status, acts=False),
-            SlashCommand("doctor", "Doctor", looks, self._run_doctor, fix, acts=False, typed="menugate doctor fix"),
+            SlashCommand("status", "Status", status, self._run_status, acts=False),
+            SlashCommand("doctor", "Doctor", doctor, self._run_doctor, fix, acts=False, typed="menugate doctor fix"),
         )
 
     def _build_axis_command(
         self, name: str, title: str, does: str, axis: str, typed: str, more: bool = False
     ) -> SlashCommand:
-        async def run(speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-            return await self._apply_typed_words(speaker, collect_words(given), name, axis)
+        async def run(speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+            return await self._apply_typed_words(speaker, collect_words(arguments), name, axis)
 
-        value = build_argument("value", f"{', '.join(list_axis_values(axis))}", list_axis_values(axis), required=True)
-        arguments = (value, SCOPE, *((OPTIONS,) if more else ()))
-        says = f"{does}: {', '.join(list_axis_values(axis))}."
-        return SlashCommand(name, title, says, run, arguments, typed=f"menugate {typed} VALUE")
+        values = list_axis_values(axis)
+        value = build_argument("value", ", ".join(values), values, required=True)
+        parameters = (value, SCOPE, *((OPTIONS,) if more else ()))
+        return SlashCommand(
+            name, title, f"{does}: {', '.join(values)}.", run, parameters, typed=f"menugate {typed} VALUE"
+        )
 
-    async def _run_autonomous(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        return await self._run_value_command(speaker, given, "autonomous", "run_control")
+    async def _run_autonomous(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        return await self._run_value_command(speaker, arguments, "autonomous", "run_control")
 
-    async def _run_repair(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        return await self._run_value_command(speaker, given, "repair", "work_mode")
+    async def _run_repair(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        return await self._run_value_command(speaker, arguments, "repair", "work_mode")
 
     async def _run_value_command(
-        self, speaker: PromptCaller, given: Mapping[str, str], command: str, axis: str
+        self, speaker: PromptCaller, arguments: Mapping[str, str], command: str, axis: str
     ) -> Sequence[Message]:
-        """Run a command whose name is the value. It acts only if a word says from when on."""
-        words = collect_words(given)
+        """Run a command whose name is the value. It acts only with a scope."""
+        words = collect_words(arguments)
         if not words or words[0] not in SCOPES:
-            return build_user_messages(
-                f"Nothing was changed: `{command}` needs a word that says when, such as `{command} now`."
-            )
+            return build_user_messages(f"Nothing was changed: `{command}` needs a scope, such as `{command} now`.")
         return await self._apply_typed_words(speaker, [command, *words], command, axis)
 
-    async def _run_steer(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        words = collect_words(given)
+    async def _run_steer(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        words = collect_words(arguments)
         try:
             axis = find_axis(words[0]) if words else None
         except Unclear as unclear:
             return build_user_messages(f"Nothing was changed: {unclear}")
         return await self._apply_typed_words(speaker, words[1:], "steer", axis)
 
-    async def _run_status(self, speaker: PromptCaller, _given: Mapping[str, str]) -> Sequence[Message]:
-        posture, choice = await self.doors.load_posture_and_choice(speaker.principal)
-        waits = await self.doors.describe_waiting(speaker.principal, posture.run_control, self.clock.now_ns())
+    async def _run_status(self, speaker: PromptCaller, _arguments: Mapping[str, str]) -> Sequence[Message]:
+        posture, choice = await self.changes.load_posture_and_choice(speaker.principal)
+        waits = await self.changes.describe_waiting(speaker.principal, posture.run_control, self.clock.now_ns())
         return build_user_messages("\n".join([describe_posture(posture, choice), *waits]))
 
-    async def _run_doctor(self, _speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        words = collect_words(given)
+    async def _run_doctor(self, _speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        words = collect_words(arguments)
         if words not in ([], ["fix"]):
-            return build_user_messages("Nothing was examined: `doctor` takes `fix`, or nothing.")
+            return build_user_messages("Nothing was checked: `doctor` takes `fix` or no argument.")
         return build_user_messages(await self.examine(bool(words)))
 
     async def _apply_typed_words(
         self, speaker: PromptCaller, words: Sequence[str], command: str, axis: str | None
     ) -> Sequence[Message]:
         try:
-            meant = parse_phrase(words, axis)
+            phrase = parse_phrase(words, axis)
         except Unclear as unclear:
             return build_user_messages(f"Nothing was changed: {unclear}")
-        if not meant.axes:
+        if not phrase.axes:
             return build_user_messages(f"Nothing was changed: `{command}` needs a value.")
-        return build_user_messages(await self._change_posture(speaker, meant, command))
+        return build_user_messages(await self._change_posture(speaker, phrase, command))
 
-    async def _change_posture(self, speaker: PromptCaller, meant: Phrase, command: str) -> str:
-        now, choice = await self.doors.load_posture_and_choice(speaker.principal)
+    async def _change_posture(self, speaker: PromptCaller, phrase: Phrase, command: str) -> str:
+        now, choice = await self.changes.load_posture_and_choice(speaker.principal)
         change = PostureChange(
-            id=self.doors.new_id(),
-            axes=meant.axes,
-            scope=meant.scope,
+            id=self.changes.new_id(),
+            axes=phrase.axes,
+            scope=phrase.scope,
             reason=f"/{command} in {speaker.client.name or 'a client'}",
             door=ChangeSource.PROMPT,
-            session=speaker.session if meant.scope is not ChangeScope.NOW else "",
+            session=speaker.session if phrase.scope is not ChangeScope.NOW else "",
         )
-        least = self.doors.find_narrowest_posture(speaker.principal, now, choice, change)
-        if not (is_widening(least, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
+        narrowest = self.changes.find_narrowest_posture(speaker.principal, now, choice, change)
+        if not (is_widening(narrowest, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
             return await self._request_change(speaker, change, now)
-        if problem := self.doors.postures.limits.find_ceiling_problem(speaker.principal, change):
+        if problem := self.changes.postures.limits.find_ceiling_problem(speaker.principal, change):
             return problem.text
-        heard = await self.raising.ask_agreement(speaker, now.epoch, format_widening_question(least, change))
-        if heard is None or heard.said not in (FormAnswer.YES, FormAnswer.NO):
+        reply = await self.raising.ask_agreement(speaker, now.epoch, format_widening_question(narrowest, change))
+        if reply is None or reply.said not in (FormAnswer.YES, FormAnswer.NO):
             return await self._request_change(
-                speaker, replace(change, unconfirmed=True), now, heard.why if heard else ""
+                speaker, replace(change, unconfirmed=True), now, reply.why if reply else ""
             )
-        if heard.said is FormAnswer.NO:
-            return "Nothing was changed: the user was asked and declined."
+        if reply.said is FormAnswer.NO:
+            return "Nothing was changed: the user declined."
         return await self._request_change(speaker, change, now, widened=True)
 
     async def _request_change(
         self, speaker: PromptCaller, change: PostureChange, now: Posture, why: str = "", widened: bool = False
     ) -> str:
-        # The change was weighed against the posture below the ceiling, which has the epoch of the one in the file.
-        found = await self.doors.request_change(speaker.principal, change, now.epoch)
-        if isinstance(found, Problem):
-            return found.text
-        if not isinstance(found, PostureChoice):
+        # The change was compared with the posture below the ceiling, which has the same epoch as the stored one.
+        choice = await self.changes.request_change(speaker.principal, change, now.epoch)
+        if isinstance(choice, Problem):
+            return choice.text
+        if not isinstance(choice, PostureChoice):
             return "Nothing was changed: the posture changed at the same moment. Type the command again."
         if widened:
             text = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
             await self.raising.leave_message(speaker, text)
         what = f"The client was asked and {why}. " if why else ""
-        what += self._describe_result(change, found)
-        posture = self.doors.postures.limits.apply_choice(speaker.principal, found)
-        return describe_change(what, posture, found, chosen=not change.unconfirmed)
+        what += self._describe_result(change, choice)
+        posture = self.changes.postures.limits.apply_choice(speaker.principal, choice)
+        return describe_change(what, posture, choice, chosen=not change.unconfirmed)
 
     def _describe_result(self, change: PostureChange, choice: PostureChoice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)
@@ -264,7 +265,7 @@ class SlashCommands:
         if waiting.unconfirmed:
             how = f"`menugate steer --confirm {change.id}`"
             return f"Asked for: {words}. Nothing changes until the user confirms it at a terminal, with {how}."
-        return f"The user chose {words}; it comes into force {badge.describe_change_timing(waiting)}."
+        return f"The user chose {words}; it will be in force {badge.describe_change_timing(waiting)}."
 
 
 def build_argument(name: str, description: str, known: Sequence[str], required: bool = False) -> PromptArgument:
@@ -273,34 +274,34 @@ def build_argument(name: str, description: str, known: Sequence[str], required: 
     )
 
 
-SCOPE = build_argument("scope", f"when it takes effect: {', '.join(SCOPES)}", SCOPES)
+SCOPE = build_argument("scope", f"when it applies: {', '.join(SCOPES)}", SCOPES)
 SINCE = replace(SCOPE, required=True)
-"""For commands with nothing else to type: a host that gets every prompt leaves this out."""
+"""Required for commands with no other argument, because a host that gets every prompt at start passes none."""
 OPTIONS = build_argument(
     "options",
-    "more axes in the same step, such as `--autonomous --permission-profile normal`",
+    "other axes to change at once, such as `--autonomous --permission-profile normal`",
     ("--autonomous", *(f"--{names[0]}" for names in NAMES.values()), *EVERY_VALUE),
 )
 
 
-def collect_words(given: Mapping[str, str]) -> list[str]:
-    """Hosts split typed text at blanks and fill the arguments in order, so all of them are read as one line."""
+def collect_words(arguments: Mapping[str, str]) -> list[str]:
+    """Join the arguments into one line: hosts split typed text at spaces and fill the arguments in order."""
     order = ("axis", "value", "what", "scope", "options")
-    return [word for name in order for word in str(given.get(name, "")).split()]
+    return [word for name in order for word in str(arguments.get(name, "")).split()]
 
 
 def build_user_messages(text: str) -> list[Message]:
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 
 
-# What do `/pause`, `/next` and `/stop` do? They pause, continue or clear the run of the client they are typed in.
+# `/pause`, `/next` and `/stop` pause, continue or clear the run of the client they are typed in.
 #
-# A client without a session has no run of its own, so there they apply to every run of the person. Each needs a word
-# typed for it, because some hosts get every prompt when they start. Ending a pause is asked about first.
+# A client without a session has no run of its own, so there they apply to every run of the person. Each needs a typed
+# argument, because some hosts get every prompt when they start. Ending a pause must be approved first.
 
 T = TypeVar("T")
-MOST_UNITS = 1000
-LONGEST_REASON = 200
+MAX_UNITS = 1000
+MAX_REASON_CHARS = 200
 NOW = "now"
 
 
@@ -313,80 +314,79 @@ class StopCommand:
 
     def build_commands(self) -> tuple[SlashCommand, ...]:
         units = build_argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
-        when = build_argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
-        why = (when, build_argument("reason", "the reason that callers are given", ()))
-        ends, waits = "End the run and clear its state.", "Let the run wait, and keep its state."
-        goes_on = "Let the run continue; in `assisted`, for this many units."
+        when = build_argument("when", f"`{NOW}`; without it nothing happens", (NOW,), required=True)
+        why = (when, build_argument("reason", "what the model is told", ()))
+        stop, pause = "End the run and clear its state.", "Pause the run; it keeps its state."
+        resume = "Resume the run; in `assisted`, for this many units."
         return (
-            SlashCommand("next", "Next", goes_on, self._run_next, (units,), typed="menugate next"),
-            SlashCommand("pause", "Pause", waits, self._run_pause, why, typed="menugate pause"),
-            SlashCommand("stop", "Stop", ends, self._run_stop, why, typed="menugate stop"),
+            SlashCommand("next", "Next", resume, self._run_next, (units,), typed="menugate next"),
+            SlashCommand("pause", "Pause", pause, self._run_pause, why, typed="menugate pause"),
+            SlashCommand("stop", "Stop", stop, self._run_stop, why, typed="menugate stop"),
         )
 
-    async def _run_pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        if (typed := find_typed_reason(given)) is None:
+    async def _run_pause(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        if (reason := find_typed_reason(arguments)) is None:
             return build_user_messages(describe_missing_word("pause"))
-        hold = Hold(Holder.PERSON, format_reason(typed, "the user paused it"))
+        hold = Hold(Holder.PERSON, format_reason(reason, "the user paused it"))
         pausing = partial(runs.pause_session, principal=speaker.principal, session=speaker.session, hold=hold)
         order = self._build_order(speaker, hold.reason, ends=False)
-        held, ordered = await self._write_and_refresh(lambda tx: (pausing(tx), stops.give_order(tx, order)))
-        heard = await collect_stop_answers(self.store, ordered)
+        hold_set, ordered = await self._write_and_refresh(lambda tx: (pausing(tx), stops.give_order(tx, order)))
+        answers = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
-            f"The user paused {describe_runs(speaker)}: {held.reason}. Its state is kept.{describe_stop_answers(heard)}"
+            f"The user paused {describe_runs(speaker)}, keeping its state: {hold_set.reason}."
+            f"{describe_stop_answers(answers)}"
         )
 
-    async def _run_next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        typed = str(given.get("units", "")).strip()
-        if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
+    async def _run_next(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        typed = str(arguments.get("units", "")).strip()
+        if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MAX_UNITS):
             return build_user_messages(
-                f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; usually 1."
+                f"Nothing was changed: `next` needs the number of units, from 1 to {MAX_UNITS}, usually 1."
             )
         if (refused := await self._ask_to_continue(speaker, int(typed))) is not None:
             return build_user_messages(refused)
-        going = partial(
+        resume = partial(
             runs.resume_session, principal=speaker.principal, session=speaker.session or None, units=int(typed)
         )
-        lifted = await self._write_and_refresh(going)
-        everywhere = await self.store.read(runs.load_holds)
-        waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
-        if (speaker.principal, "") in everywhere:
-            return build_user_messages(
-                "All of the user's runs were paused at a terminal, and can only be resumed there."
-            )
+        lifted = await self._write_and_refresh(resume)
+        holds = await self.store.read(runs.load_holds)
+        reasons = "; ".join(dict.fromkeys(hold.reason for hold in lifted))
+        if (speaker.principal, "") in holds:
+            return build_user_messages("The user paused every run at a terminal; they can be resumed only there.")
         return build_user_messages(
-            f"The user resumed {describe_runs(speaker)}."
-            + (f" The reason for the pause was: {waited}." if waited else "")
+            f"The user resumed {describe_runs(speaker)}." + (f" It was paused because: {reasons}." if reasons else "")
         )
 
     async def _ask_to_continue(self, speaker: PromptCaller, units: int) -> str | None:
-        """Return why the run does not continue; None if the user said that it may, or if nothing holds it."""
-        every = await self.store.read(runs.load_holds)
-        mine = [
-            held
-            for (principal, session), held in every.items()
+        """Return why the run does not continue; None if the user approved it, or if it is not paused."""
+        holds = await self.store.read(runs.load_holds)
+        own = [
+            hold
+            for (principal, session), hold in holds.items()
             if principal == speaker.principal and (not speaker.session or session == speaker.session)
         ]
-        if not mine and units == 1:
+        if not own and units == 1:
             return None
-        waits = "; ".join(dict.fromkeys(one.reason.rstrip(".") for one in mine))
-        because = f" The reason for the pause: {waits}." if waits else ""
-        amount = format_count(units, "unit")
+        reasons = "; ".join(dict.fromkeys(hold.reason.rstrip(".") for hold in own))
+        runs_named = describe_runs(speaker)
         message = (
-            f"A command in this client asks to resume {describe_runs(speaker)}, for {amount} in `assisted`.{because}"
+            f"A command in this client asks to resume {runs_named}, in `assisted` for {format_count(units, 'unit')}."
+            + (f" It is paused because: {reasons}." if reasons else "")
         )
-        heard = await self.raising.ask_agreement(speaker, max((one.at for one in mine), default=0), message)
-        if heard is not None and heard.said is FormAnswer.NO:
-            return "Nothing was changed: the user was asked and declined."
-        if heard is None or heard.said is not FormAnswer.YES:
-            why = f" The client was asked and {heard.why}." if heard else ""
+        reply = await self.raising.ask_agreement(speaker, max((hold.at for hold in own), default=0), message)
+        if reply is not None and reply.said is FormAnswer.NO:
+            return "Nothing was changed: the user declined."
+        if reply is None or reply.said is not FormAnswer.YES:
+            why = f" The client was asked and {reply.why}." if reply else ""
             return f"Nothing was changed.{why} The user can resume it with `menugate next` at a terminal."
-        await self.raising.leave_message(speaker, f"Resumed: {describe_runs(speaker)}.{because}")
+        note = f"Resumed {runs_named}." + (f" It was paused because: {reasons}." if reasons else "")
+        await self.raising.leave_message(speaker, note)
         return None
 
-    async def _run_stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
-        if (typed := find_typed_reason(given)) is None:
+    async def _run_stop(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
+        if (given_reason := find_typed_reason(arguments)) is None:
             return build_user_messages(describe_missing_word("stop"))
-        reason = format_reason(typed, "the user stopped it")
+        reason = format_reason(given_reason, "the user stopped it")
         stopping = partial(
             runs.stop_runs,
             principal=speaker.principal,
@@ -395,28 +395,28 @@ class StopCommand:
             reason=reason,
         )
         order = self._build_order(speaker, reason, ends=True)
-        # The stopped sessions come first and unnested, because the store looks for them in the result.
+        # The stopped sessions come first and unnested, because the store searches the result for them.
         *_, ordered = await self._write_and_refresh(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
-        heard = await collect_stop_answers(self.store, ordered)
+        answers = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
-            f"The user stopped {describe_runs(speaker)}; its state is cleared.{describe_stop_answers(heard)}"
+            f"The user stopped {describe_runs(speaker)} and cleared its state.{describe_stop_answers(answers)}"
         )
 
     def _build_order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
         return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
 
-    async def _write_and_refresh(self, deed: Callable[[Transaction], T]) -> T:
+    async def _write_and_refresh(self, write: Callable[[Transaction], T]) -> T:
         """Write, and load the holds before the command is answered: the very next call must obey them."""
-        answer = await self.store.write(deed)
+        result = await self.store.write(write)
         await self.holds.refresh()
-        return answer
+        return result
 
 
-def describe_stop_answers(heard: StopAnswers) -> str:
+def describe_stop_answers(answers: StopAnswers) -> str:
     parts = (
-        ("Ended", heard.ended),
-        ("Still running", heard.running),
-        ("No answer within 2 seconds; these servers may still be running calls, by process id", heard.silent),
+        ("Ended", answers.ended),
+        ("Still running", answers.running),
+        ("No answer within 2 seconds, so their calls may still run, from the servers with process id", answers.silent),
     )
     return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 
@@ -425,17 +425,16 @@ def describe_runs(speaker: PromptCaller) -> str:
     return "the run" if speaker.session else "every run"
 
 
-def find_typed_reason(given: Mapping[str, str]) -> str | None:
-    """Return what was typed after `now`, which some hosts leave in the argument before; None if that word is
-    missing."""
-    words = " ".join(str(given.get(name, "")) for name in ("when", "reason")).split()
+def find_typed_reason(arguments: Mapping[str, str]) -> str | None:
+    """Return what was typed after `now`, in either argument, because hosts split differently; None without `now`."""
+    words = " ".join(str(arguments.get(name, "")) for name in ("when", "reason")).split()
     return " ".join(words[1:]) if words[:1] == [NOW] else None
 
 
-def format_reason(typed: str, otherwise: str) -> str:
-    cut = typed[:LONGEST_REASON].rstrip(".")
-    return f"{otherwise}: {cut}" if cut else otherwise
+def format_reason(typed: str, default: str) -> str:
+    cut = typed[:MAX_REASON_CHARS].rstrip(".")
+    return f"{default}: {cut}" if cut else default
 
 
 def describe_missing_word(command: str) -> str:
-    return f"Nothing was changed: `{command}` needs the word `{NOW}`, and takes a reason after it."
+    return f"Nothing was changed: `{command}` needs the word `{NOW}`, optionally followed by a reason."

@@ -1,4 +1,4 @@
-"""What is running now, and how does it end if the person says so? Calls, and the processes they left running."""
+"""How does the person stop running calls? Ends the calls and the processes that they left running."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
@@ -22,19 +22,19 @@ from mcp_server.state.processes import is_process_gone, read_start_time
 from mcp_server.state.stops import IssuedOrder, StopAnswer, StopOrder
 from mcp_server.state.store import Store
 
-PATIENCE = 2.0
-"""Seconds that whoever gives an order waits for its answers."""
-ENDING = 1.2
-"""Seconds in which a server ends its calls. That leaves time to hear of the order and to answer it."""
-GRACE = 0.3
-"""Seconds of these in which a process may end by itself."""
-LOOK = 0.02
-AGAIN = 0.2
-MOST_READ = 10_000
+ANSWER_SECONDS = 2.0
+"""How long a command waits for the servers to answer its order."""
+ENDING_SECONDS = 1.2
+"""How long a server may take to end its calls. That leaves time to notice the order and to answer it."""
+GRACE_SECONDS = 0.3
+"""How much of that a process gets to end by itself."""
+POLL_SECONDS = 0.02
+RETRY_SECONDS = 0.2
+MAX_SUBJECT_CHARS = 10_000
 """Characters of a call's subject that are searched for secrets."""
-MOST_NAMED = 50
+MAX_NAMED = 50
 STOPPED = "the user stopped it"
-UNRECORDED = "the person stopped every run, which could not be put on record yet."
+UNRECORDED = "the user stopped every run, and that could not be recorded yet."
 
 
 @dataclass
@@ -49,11 +49,11 @@ class RunningCalls:
     _live: set[RunningCall] = field(default_factory=set[RunningCall])
     """Running calls, and finished ones that left a process running."""
     _left: set[RunningCall] = field(default_factory=set[RunningCall])
-    """Finished calls, to be forgotten once none of their processes runs."""
+    """Finished calls, forgotten once none of their processes runs."""
     _obeyed: frozenset[str] | None = None
     """The orders already obeyed; None until something runs here, because until then nobody expects an answer."""
     _shut: bool = False
-    """Everything was ended, but that is not on record yet. Until it is, nothing may begin."""
+    """Everything was ended, but that is not recorded yet. Until it is, nothing may start."""
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -66,22 +66,22 @@ class RunningCalls:
         async with self._lock:
             if self._obeyed is None:
                 # Earlier orders are not obeyed again, so load the holds they left.
-                self._obeyed, held = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
-                self.holds.known = held
+                self._obeyed, holds = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
+                self.holds.known = holds
 
-    async def enter(self, found: ResolvedCall) -> RunningCall:
-        """From here on the person can end this call. Whoever calls `enter` also calls `leave`."""
+    async def enter(self, call: ResolvedCall) -> RunningCall:
+        """From here on the person can end this call. Every `enter` needs a `leave`."""
         if self._obeyed is None:
             await self._enlist()
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        session, client, tool = found.live.session, found.asked.client.name, found.tool
-        subject = found.arguments.get(tool.subject[0]) if tool.subject else None
-        about = subject[:MOST_READ] if isinstance(subject, str) else ""
-        running = RunningCall(session.principal, session.id, tool.name, about, client=client)
+        session, client, tool = call.live.session, call.asked.client.name, call.tool
+        value = call.arguments.get(tool.subject[0]) if tool.subject else None
+        subject = value[:MAX_SUBJECT_CHARS] if isinstance(value, str) else ""
+        running = RunningCall(session.principal, session.id, tool.name, subject, client=client)
         running.changed = self.board.schedule_write
         if session.id not in self.board.clients:
-            self.board.add_client(found.live.common, session.id, session.principal, client)
+            self.board.add_client(call.live.common, session.id, session.principal, client)
         if self._left:
             ended = {one for one in self._left if not (one.children and one.is_running)}
             self._left -= ended
@@ -103,8 +103,8 @@ class RunningCalls:
             self._start_task(self._obey_new_orders())
 
     async def end_all(self) -> bool:
-        """End everything, whoever started it, without using the state: no order could be written. False if something
-        still runs."""
+        """End everything of everybody, without the state, because no order could be written. False if something still
+        runs."""
         if not self._shut:
             self._shut = True
             self._start_task(self._record_stop())
@@ -113,23 +113,27 @@ class RunningCalls:
         return not any(one.is_running for one in mine)
 
     async def _record_stop(self) -> None:
-        """Record the stop as soon as the state has room for it; from then on the recorded holds stop everybody."""
-        run, seen = self.new_run(), self.everybody()
+        """Record the stop as soon as the state can be written; from then on the recorded holds stop everybody."""
+        run, callers = self.new_run(), self.everybody()
 
         def stop_sessions(tx: Transaction) -> tuple[StoredSession, ...]:
-            held = {
+            stopped = {
                 principal for (principal, session), hold in runs.load_holds(tx).items() if hold.stopped and not session
             }
-            whose = {*seen, *(kept.session.principal for kept in sessions.load_sessions(tx))} - held
-            return tuple(kept for one in sorted(whose) for kept in runs.stop_runs(tx, one, None, run, STOPPED))
+            principals = {*callers, *(stored.session.principal for stored in sessions.load_sessions(tx))} - stopped
+            return tuple(
+                stored
+                for principal in sorted(principals)
+                for stored in runs.stop_runs(tx, principal, None, run, STOPPED)
+            )
 
         await retry_until_possible(lambda: self.store.write(stop_sessions))
         await retry_until_possible(self.holds.refresh)
         self._shut = False
 
     async def close(self) -> None:
-        with anyio.move_on_after(ENDING):
-            # Whoever gave an order hears what came of it, even if the process exits because of what it ended.
+        with anyio.move_on_after(ENDING_SECONDS):
+            # Answer pending orders, even if the process exits because of a call that one of them ended.
             while self._tasks:
                 await asyncio.wait(self._tasks)
         for task in list(self._tasks):
@@ -146,7 +150,7 @@ class RunningCalls:
 
     async def _obey_new_orders(self) -> None:
         orders = await retry_until_possible(partial(self.store.read, stops.load_orders))
-        # Calls that enter the gate from here on are held; those that entered before are in `_live`.
+        # Calls that start from here on are held; those that started before are in `_live`.
         await retry_until_possible(self.holds.refresh)
         assert self._obeyed is not None
         new = [order for order in orders if order.id not in self._obeyed]
@@ -163,32 +167,31 @@ class RunningCalls:
         running = [name for one, name in names.items() if one.is_running]
         ended = [name for one, name in names.items() if not one.is_running and order.ends]
         of_others = [f"{one.describe_call(self.redact)} of {one.principal}" for one in others]
-        said = StopAnswer(limit_names(ended), limit_names(running), limit_names(of_others))
-        await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, answer=said)))
+        answer = StopAnswer(limit_names(ended), limit_names(running), limit_names(of_others))
+        await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, answer=answer)))
 
-    async def _end_calls(self, mine: list[RunningCall], reason: str) -> None:
-        for one in mine:
-            if not one.over:
-                one.stopped = reason
-                one.scope.cancel()
-        told: set[ChildProcess] = set()
-        with anyio.move_on_after(ENDING):
-            while any(not one.over or one.is_running for one in mine):
-                for one in mine:
-                    # A call's own processes are killed at once; one that it left running gets a moment to end by
-                    # itself.
-                    for child in set(one.get_live_processes()) - told:
-                        told.add(child)
-                        self._start_task(child.kill(GRACE if one.over else 0.0))
-                await anyio.sleep(LOOK)
+    async def _end_calls(self, calls: list[RunningCall], reason: str) -> None:
+        for call in calls:
+            if not call.over:
+                call.stopped = reason
+                call.scope.cancel()
+        killed: set[ChildProcess] = set()
+        with anyio.move_on_after(ENDING_SECONDS):
+            while any(not call.over or call.is_running for call in calls):
+                for call in calls:
+                    # A running call's processes are killed at once; one that it left running may end by itself.
+                    for child in set(call.get_live_processes()) - killed:
+                        killed.add(child)
+                        self._start_task(child.kill(GRACE_SECONDS if call.over else 0.0))
+                await anyio.sleep(POLL_SECONDS)
 
 
 def limit_names(words: list[str]) -> tuple[str, ...]:
-    return (*words[:MOST_NAMED], *([f"and {len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else []))
+    return (*words[:MAX_NAMED], *([f"and {len(words) - MAX_NAMED} more"] if len(words) > MAX_NAMED else []))
 
 
 def mark_acting() -> None:
-    """Mark the current call as let through."""
+    """Mark the current call as allowed and running."""
     if (running := CURRENT.get()) is not None:
         running.acting = True
         running.changed()
@@ -216,17 +219,17 @@ def register_child_process(child: ChildProcess) -> None:
 
 
 async def retry_until_possible(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Retry until the state works again: an order must not be lost because a disk was full or a file was locked."""
+    """Retry until the state works again: no order may get lost because a disk was full or a file was locked."""
     while True:
         try:
             return await work()
         except Refusal:
-            await anyio.sleep(AGAIN)
+            await anyio.sleep(RETRY_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class StopAnswers:
-    """What came of an order, in all servers."""
+    """The result of an order, in all servers."""
 
     ended: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
@@ -237,30 +240,33 @@ class StopAnswers:
     """Why nothing can be written now, so that no server could answer."""
 
 
-async def collect_stop_answers(store: Store, given: IssuedOrder, patience: float = PATIENCE) -> StopAnswers:
-    """Wait for every server that is still alive."""
-    waiting: set[str] = set(given.servers)
-    births = {one: read_start_time(parse_process_id(one)) for one in waiting}
-    found: dict[str, StopAnswer] = {}
+async def collect_stop_answers(store: Store, order_given: IssuedOrder, patience: float = ANSWER_SECONDS) -> StopAnswers:
+    """Wait for the answers of every server that is still alive."""
+    waiting: set[str] = set(order_given.servers)
+    start_times = {one: read_start_time(parse_process_id(one)) for one in waiting}
+    answers: dict[str, StopAnswer] = {}
     with anyio.move_on_after(patience):
         while waiting:
             with suppress(Refusal):
-                found = await store.read(partial(stops.load_answers, id=given.order.id))
-            waiting = {one for one in waiting - found.keys() if not is_process_gone(parse_process_id(one), births[one])}
-            await anyio.sleep(LOOK if waiting else 0)
+                answers = await store.read(partial(stops.load_answers, id=order_given.order.id))
+            waiting = {
+                one for one in waiting - answers.keys() if not is_process_gone(parse_process_id(one), start_times[one])
+            }
+            await anyio.sleep(POLL_SECONDS if waiting else 0)
     unwritten = None
     try:
-        await store.write(partial(stops.forget_answers, id=given.order.id))
+        await store.write(partial(stops.forget_answers, id=order_given.order.id))
     except Refusal as refused:
         unwritten = refused.problem
 
-    def collect_names(what: str) -> tuple[str, ...]:
-        return tuple(name for one in found.values() for name in getattr(one, what))
-
-    pids = tuple(
-        sorted(str(parse_process_id(one)) for one in waiting if not is_process_gone(parse_process_id(one), births[one]))
+    pids = (parse_process_id(one) for one in waiting if not is_process_gone(parse_process_id(one), start_times[one]))
+    return StopAnswers(
+        ended=tuple(name for answer in answers.values() for name in answer.ended),
+        running=tuple(name for answer in answers.values() for name in answer.running),
+        of_others=tuple(name for answer in answers.values() for name in answer.of_others),
+        silent=tuple(sorted(map(str, pids))),
+        unwritten=unwritten,
     )
-    return StopAnswers(collect_names("ended"), collect_names("running"), collect_names("of_others"), pids, unwritten)
 
 
 def parse_process_id(process: str) -> int:

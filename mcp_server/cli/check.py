@@ -73,7 +73,7 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
     from mcp_server.config.prompts import PromptError
-    from mcp_server.wire.instructions import MOST_BYTES, format_endpoint_instructions
+    from mcp_server.wire.instructions import MAX_BYTES, format_endpoint_instructions
     from mcp_server.wire.revisions import SHOWN
     from mcp_server.wire.translate import describe_tool, prepare_tool
 
@@ -84,10 +84,10 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         except PromptError:
             # Reported already, with the other prompts.
             return
-        if text.endswith("…") and len(text.encode()) > MOST_BYTES - 10:
+        if text.endswith("…") and len(text.encode()) > MAX_BYTES - 10:
             where = f"the endpoint of mode `{pinned}`" if pinned else "ROOT"
             message = (
-                f"the instructions for {where} are longer than {MOST_BYTES} bytes; "
+                f"the instructions for {where} are longer than {MAX_BYTES} bytes; "
                 "shorten `title` and `when` of the modes"
             )
             yield ConfigFault("menus", 0, "", message)

@@ -188,11 +188,11 @@ def end_unwritten(settings: "Settings", why: str) -> int:
 
 def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
     """The servers of this account that ended what they ran, those that did not answer, and what ended."""
-    from mcp_server.calls.stops import PATIENCE
+    from mcp_server.calls.stops import ANSWER_SECONDS
     from mcp_server.state.servers import stop_servers_by_signal
 
     running = find_running_work(states)
-    stopped_pids, silent_pids = stop_servers_by_signal(states, PATIENCE)
+    stopped_pids, silent_pids = stop_servers_by_signal(states, ANSWER_SECONDS)
     return stopped_pids, silent_pids, [words for work, words in running if work.server in stopped_pids]
 
 

@@ -129,23 +129,18 @@ class Approval:
         `carried`: the client brought back the sealed question. That proves what otherwise the session proves, so the
         call may come over a connection that keeps no session, or to a server started since.
         """
-        asked = self.wanted
-        same_place = (call.session, call.run) == (asked.session, asked.run)
-        alike = asked.loose and call.loose and asked.posture == call.posture and self.scope is ApprovalScope.ONCE
-        if not (same_place or ((carried or alike) and call.session != asked.session)):
+        approved = self.wanted
+        same_place = (call.session, call.run) == (approved.session, approved.run)
+        alike = approved.loose and call.loose and approved.posture == call.posture and self.scope is ApprovalScope.ONCE
+        if not (same_place or ((carried or alike) and call.session != approved.session)):
             return False
-        if (call.principal, call.stage, call.epoch, call.tool) != (
-            asked.principal,
-            asked.stage,
-            asked.epoch,
-            asked.tool,
-        ):
+        if any(getattr(call, name) != getattr(approved, name) for name in ("principal", "stage", "epoch", "tool")):
             return False
-        same = call.arguments_sha256 == asked.arguments_sha256
+        same_arguments = call.arguments_sha256 == approved.arguments_sha256
         if self.scope is ApprovalScope.ONCE:
-            return same
-        no_more = call.lasting and call.effect is asked.effect and asked.profile.covers(call.profile)
-        return no_more and (same or not (call.exact or asked.exact))
+            return same_arguments
+        no_more = call.lasting and call.effect is approved.effect and approved.profile.covers(call.profile)
+        return no_more and (same_arguments or not (call.exact or approved.exact))
 
     def is_lapsed(self, now: int) -> bool:
         """True if void or expired. A question asked in the future, because the clock was set back, counts as
@@ -177,19 +172,18 @@ class Approval:
         return asdict(self)
 
 
-def parse_approval(found: Mapping[str, Any]) -> Approval:
+def parse_approval(stored: Mapping[str, Any]) -> Approval:
     """Parse a stored approval. Raises if it is not one."""
-    wanted: dict[str, Any] = dict(found["wanted"])
-    # Records of older versions lack the newer fields; what is now asked of a call decides for them too.
-    if not wanted.keys() <= {one.name for one in fields(ApprovedCall)} <= wanted.keys() | NEWER:
+    call: dict[str, Any] = dict(stored["wanted"])
+    # Records of older versions lack the newer fields, which then have their defaults.
+    if not call.keys() <= {one.name for one in fields(ApprovedCall)} <= call.keys() | NEWER:
         raise ValueError("not an approval")
-    wanted["stage"] = Stage(wanted["stage"]) if wanted["stage"] is not None else None
-    wanted["effect"], wanted["profile"] = Effect(wanted["effect"]), Profile(wanted["profile"])
-    plain = {name: value for name, value in found.items() if name not in ("wanted", "answer", "scope", "way")}
-    way = AnsweredBy(found["way"]) if found["way"] is not None else None
+    call["stage"] = Stage(call["stage"]) if call["stage"] is not None else None
+    call["effect"], call["profile"] = Effect(call["effect"]), Profile(call["profile"])
+    plain = {name: value for name, value in stored.items() if name not in ("wanted", "answer", "scope", "way")}
     return replace(
-        Approval(wanted=ApprovedCall(**wanted), **plain),
-        answer=ApprovalAnswer(found["answer"]),
-        scope=ApprovalScope(found["scope"]),
-        way=way,
+        Approval(wanted=ApprovedCall(**call), **plain),
+        answer=ApprovalAnswer(stored["answer"]),
+        scope=ApprovalScope(stored["scope"]),
+        way=AnsweredBy(stored["way"]) if stored["way"] is not None else None,
     )

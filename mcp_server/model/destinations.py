@@ -76,20 +76,20 @@ def parse_destinations(entries: Iterable[str]) -> Destinations:
 def parse_destination(entry: str) -> Destination:
     text = entry.strip().lower()
     # An IPv6 address has colons of its own, and needs no brackets if no port follows.
-    found = ENTRY.fullmatch(f"[{text}]" if _parse_network(text) else text)
-    if found is None:
-        raise ValueError("is no host, `host:port` or address; a URL is not meant")
-    name, port = found["name"], found["port"]
+    entry_match = ENTRY.fullmatch(f"[{text}]" if _parse_network(text) else text)
+    if entry_match is None:
+        raise ValueError("is not a host, `host:port` or address; a URL is not allowed")
+    name, port = entry_match["name"], entry_match["port"]
     ports = WEB if port is None else (int(port),)
     if port is not None and not 0 < int(port) < 65536:
-        raise ValueError("has a port that is none; there are 1 to 65535")
+        raise ValueError("has an invalid port; ports go from 1 to 65535")
     if name == "localhost":
         return Destination(entry, ports, name, LOOPBACK)
     if (network := _parse_network(name.replace("[", "").replace("]", ""))) is not None:
         return Destination(entry, ports, networks=(network,))
     known = normalize_host_name(name.removeprefix("*.")) if name != "*" else name
     if known is None:
-        raise ValueError("is no name of a host; `*.` may stand in front of one, and nowhere else")
+        raise ValueError("is not a host name; a `*` is allowed only as `*.` in front of one")
     return Destination(entry, ports, f"*.{known}" if name.startswith("*.") else known)
 
 

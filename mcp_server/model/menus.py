@@ -39,7 +39,7 @@ class Menus:
         return self._by_name.get(name or "")
 
     def find_modes_with(self, tool: str) -> tuple[Mode, ...]:
-        """The modes that list a tool, in menu order."""
+        """Return the modes that list a tool, in menu order."""
         return self._by_tool.get(tool, ())
 
     @cached_property
@@ -48,11 +48,11 @@ class Menus:
 
     @cached_property
     def _by_tool(self) -> dict[str, tuple[Mode, ...]]:
-        found: dict[str, tuple[Mode, ...]] = {}
+        modes: dict[str, tuple[Mode, ...]] = {}
         for mode in self.modes:
             for tool in mode.tools:
-                found[tool] = (*found.get(tool, ()), mode)
-        return found
+                modes[tool] = (*modes.get(tool, ()), mode)
+        return modes
 
 
 class Listing(StrEnum):
@@ -65,8 +65,7 @@ class Listing(StrEnum):
 
 
 class Commands(StrEnum):
-    """Whom a host shows the commands that act. Of few hosts it is known that no program and no model gets at
-    prompts."""
+    """Who a host shows commands that act to. Few hosts are known to keep programs and models from using prompts."""
 
     PERSON = "person"
     NOBODY = "nobody"
@@ -84,7 +83,7 @@ class Host:
     evidence: str = ""
     commands: Commands = Commands.NOBODY
     notices: bool = True
-    """It can handle being told that a list changed. If that would do harm, it hears only what it asked for."""
+    """It can handle notifications of list changes. If they would do harm, it gets only what it subscribed to."""
 
     def is_named(self, client: str) -> bool:
         mine, theirs = self.client.casefold(), client.casefold()

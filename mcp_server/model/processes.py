@@ -88,7 +88,7 @@ class CommandResult:
 
 def make_command_problem(failure: str) -> Problem:
     """Build what a caller is told if a command could not start, or was cut off."""
-    way_out = "Have the person run `menugate doctor`, which tries a command and names what is wrong."
+    way_out = "Ask the user to run `menugate doctor`, which tries a command and says what is wrong."
     return Problem(Code.TOOL_FAILED, failure, way_out)
 
 

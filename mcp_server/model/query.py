@@ -21,8 +21,8 @@ MOST_TERMS = 20
 def split_parts(run: str) -> tuple[str, ...]:
     """`parseHTTPRequest2` -> parse, http, request, 2; none if the run has only one part."""
     pieces = PART.findall(run) if run.isascii() else [piece for piece in run.split("_") if piece]
-    found = tuple(one.casefold() for one in pieces)
-    return found if found != (run.casefold(),) else ()
+    parts = tuple(piece.casefold() for piece in pieces)
+    return parts if parts != (run.casefold(),) else ()
 
 
 def find_words(text: str) -> set[str]:
@@ -31,12 +31,12 @@ def find_words(text: str) -> set[str]:
 
 
 def expand_words(runs: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    words: set[str] = set()
     for run in runs:
         short = run[:LONGEST]
-        found.add(short.casefold())
-        found.update(split_parts(short))
-    return found
+        words.add(short.casefold())
+        words.update(split_parts(short))
+    return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class Term:
     phrase: str = ""
     """What must be on one line literally, except for its case."""
 
-    def is_on_line(self, found: Set[str], line: str) -> bool:
-        """True if the term is on this line, given the line's words and its text in lower case."""
+    def is_on_line(self, words: Set[str], line: str) -> bool:
+        """True if the term is on this line, given as its words and as its text in lower case."""
         if self.phrase:
             return self.phrase in line
         if self.starts:
-            return any(word.startswith(self.starts) for word in found)
-        return self.text in found or all(need in found for need in self.needs)
+            return any(word.startswith(self.starts) for word in words)
+        return self.text in words or all(need in words for need in self.needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,6 @@ def _parse_terms(text: str) -> Iterator[Term]:
 
 def _parse_phrase(phrase: str) -> Term:
     """The first word may continue to the left and the last one to the right; those between are whole."""
-    runs = [(found.group()[:LONGEST], found.end() < len(phrase)) for found in RUN.finditer(phrase) if found.start()]
+    runs = [(match.group()[:LONGEST], match.end() < len(phrase)) for match in RUN.finditer(phrase) if match.start()]
     starts = next((run for run, whole in runs if not whole), "")
     return Term(phrase, tuple(run for run, whole in runs if whole), starts, phrase)

@@ -1,14 +1,14 @@
-"""May this regular expression be compiled at all? Decided from its characters, before any engine parses it.
+"""Is it safe to compile this regular expression? Decided from its characters, before any engine parses it.
 
-A compiler writes a part out as often as its repeat says at least, so a few characters become gigabytes, and nobody else
-is served meanwhile. A recursive pattern takes memory faster than any time limit can stop it.
+A compiler copies a part as often as it must repeat at least, so a few characters become gigabytes, and the server
+stalls. A recursive pattern takes memory faster than any time limit can stop it.
 """
 
 import re
 from dataclasses import dataclass, field
 
-MOST_STEPS = 50_000
-DEEPEST = 100
+MAX_STEPS = 50_000
+MAX_DEPTH = 100
 """Nested groups; a compiler recurses as deep as the pattern."""
 TOKEN = re.compile(
     r"\\(?:[pPN]\{[\w :=.^-]*\}|.)"  # an escape, with what its braces hold
@@ -48,21 +48,21 @@ class Size:
 def describe_pattern_danger(pattern: str) -> str | None:
     """Say why it must not be compiled; None if it may be."""
     size = Size()
-    for found in TOKEN.finditer(pattern):
-        if found["itself"]:
-            return "it goes on inside itself"
-        if found["spread"]:
-            return "it is spread out by `(?x)`; write it without spaces and remarks"
-        if found["open"]:
+    for token in TOKEN.finditer(pattern):
+        if token["itself"]:
+            return "it is recursive"
+        if token["spread"]:
+            return "it uses `(?x)`; write it without extra spaces and comments"
+        if token["open"]:
             size.groups.append(0)
-        elif found["close"]:
+        elif token["close"]:
             size.close()
-        elif found["least"] is not None:
-            size.repeat(int(found["least"] or 0) if len(found["least"]) < 10 else MOST_STEPS + 1)
+        elif token["least"] is not None:
+            size.repeat(int(token["least"] or 0) if len(token["least"]) < 10 else MAX_STEPS + 1)
         else:
             size.add(1)
-        if len(size.groups) > DEEPEST:
-            return f"its groups lie more than {DEEPEST} deep inside of each other"
-        if sum(size.groups) > MOST_STEPS:
-            return "it becomes too large, because of what it says comes so many times"
+        if len(size.groups) > MAX_DEPTH:
+            return f"its groups are nested more than {MAX_DEPTH} deep"
+        if sum(size.groups) > MAX_STEPS:
+            return "its repeats make it too large"
     return None

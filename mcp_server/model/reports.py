@@ -1,17 +1,13 @@
-"""What was found when a run was over? Advice for whoever reads it; it changes nothing, least of all the answer."""
+"""What did the checks find in a finished run? Advice for the reader; it changes nothing, not even the answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
-# Where does a client read the summary of a run?
-
 LATEST = "latest"
-"""Means the run that was used last."""
-
-
+"""In an address, the run that was used last."""
 REPORT_ADDRESS = "menugate://report"
-"""Of the newest report."""
+"""The address of the newest report."""
 
 
 def format_report_address(run: str) -> str:
@@ -28,12 +24,12 @@ LISTS = ("issues", "missing_steps", "suggested_next_actions")
 
 @dataclass(frozen=True, slots=True)
 class AdviserOpinion:
-    """What a model answered. Nobody checked it, and it may repeat what somebody wrote into the run."""
+    """A model's answer. It is unchecked, and may repeat what anyone wrote into the run."""
 
     model: str
     place: str
     sent: int
-    """Bytes that were sent to it."""
+    """Bytes that the model was sent."""
     answered: bool = False
     summary: str = ""
     issues: tuple[str, ...] = ()
@@ -42,7 +38,7 @@ class AdviserOpinion:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Every line says that it is a model's opinion, wherever it is read."""
+        """The opinion in lines, each with the kind of statement it is."""
         return (
             *([f"summary: {self.summary}"] if self.summary else []),
             *(f"issue: {one}" for one in self.issues),
@@ -78,23 +74,19 @@ class RunReport:
         if self.unchecked:
             parts.append(("Not checked", self.unchecked))
         if self.opinion and self.opinion.answered:
-            parts.append((f"A model's words, checked by nobody ({self.opinion.model})", self.opinion.lines))
-        lines = {title: "\n".join(f"- {one}" for one in said or ("none",)) for title, said in parts}
-        return "\n".join(f"## {title}\n\n{said}\n" for title, said in lines.items())
+            parts.append((f"A model's words, unchecked ({self.opinion.model})", self.opinion.lines))
+        bodies = {title: "\n".join(f"- {line}" for line in lines or ("none",)) for title, lines in parts}
+        return "\n".join(f"## {title}\n\n{body}\n" for title, body in bodies.items())
 
 
-def parse_report(found: Mapping[str, Any]) -> RunReport:
-    """Parse a stored report."""
-    values = _parse_fields(RunReport, found, (*LISTS, "unchecked"))
-    said = values.pop("opinion", None)
-    opinion = (
-        AdviserOpinion(**_parse_fields(AdviserOpinion, cast(Mapping[str, Any], said), LISTS))
-        if isinstance(said, dict)
-        else None
-    )
+def parse_report(stored: Mapping[str, Any]) -> RunReport:
+    values = _parse_fields(RunReport, stored, (*LISTS, "unchecked"))
+    opinion = values.pop("opinion", None)
+    if isinstance(opinion, dict):
+        opinion = AdviserOpinion(**_parse_fields(AdviserOpinion, cast(Mapping[str, Any], opinion), LISTS))
     return RunReport(**values, opinion=opinion)
 
 
-def _parse_fields(kind: type, found: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {one.name: found[one.name] for one in fields(kind) if one.name in found}
+def _parse_fields(kind: type, stored: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {one.name: stored[one.name] for one in fields(kind) if one.name in stored}
     return values | {name: tuple(str(one) for one in values.get(name, ())) for name in lists}

@@ -1,7 +1,7 @@
-"""What does a line of shell say? Its commands and their words as plain values, for whoever judges a line.
+"""What does a shell line say? Its commands and their words as plain values.
 
-The parse itself lies with the tool that runs such lines. Whoever needs one is handed `ReadLine`, which answers None for
-a line that it does not understand from end to end.
+The parser belongs to the tool that runs such lines. Whoever needs it gets a `ReadLine`, which returns None for a line
+that it cannot parse completely.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,39 +13,39 @@ from typing import TypeAlias
 class WordRole(StrEnum):
     WORD = "word"
     KEYWORD = "keyword"
-    """Of the shell's grammar: `if`, `do`, `{`, `!`."""
+    """Part of the shell's grammar: `if`, `do`, `{`, `!`."""
     ASSIGNMENT = "assignment"
-    """`A=b`, in front of a command or instead of one."""
+    """`A=b`, in front of a command or by itself."""
     TARGET = "target"
-    """Where something is redirected; its `source` is the whole redirection."""
+    """The target of a redirection; its `source` is the whole redirection."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
     text: str
-    """What the program is given. What the shell computes stands in it as a `$`, and whatever follows that."""
+    """What the program gets. A part that the shell computes is a `$` and what follows it."""
     source: str
-    """As it was written, quotes and all."""
+    """As it was written, with its quotes."""
     role: WordRole = WordRole.WORD
     known: bool = True
-    """False where the shell computes some of it. What a `*` stands for is not known either, but is not said here."""
+    """False if the shell computes a part of it. A `*`, although also unknown, does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """A run of words with nothing that separates commands between them. Not each of them is one that the shell would
-    start: the elements of an array stand here like the words of a command, since they may become one."""
+    """Words without a separator between them. The shell does not start every one of these: the elements of an array
+    also count as a command, since they may become one."""
 
     words: tuple[ShellWord, ...]
     nested: tuple["ShellLine", ...] = ()
-    """What runs to make its words: `$(...)`, backticks, `<(...)`."""
+    """Lines that run to produce its words: `$(...)`, backticks, `<(...)`."""
     documents: tuple["ShellLine", ...] = ()
-    """The bodies of here-documents, each read as the script that it may be."""
+    """The bodies of here-documents, parsed as the scripts that they may be."""
     joined: str = ""
-    """What joins it to the next command: `&&`, `|`, the end of the line; empty behind the last."""
+    """What joins it to the next command: `&&`, `|`, the end of the line; empty after the last."""
 
     def list_texts(self, targets: bool = False) -> tuple[str, ...]:
-        """What its words say, with the targets of redirections among them or without."""
+        """Return the texts of its words, with or without the targets of redirections."""
         return tuple(word.text for word in self.words if targets or word.role is not WordRole.TARGET)
 
 
@@ -53,13 +53,13 @@ class ShellCommand:
 class ShellLine:
     commands: tuple[ShellCommand, ...]
     plain: bool
-    """One command and nothing around it: no substitution, no redirection, no second command."""
+    """One command and nothing else: no substitution, no redirection, no second command."""
     listed: bool
-    """Nothing but commands, joined by `|`, `&&`, `||`, `;` or the end of a line, each with its words and redirections:
-    no loop, no function, no subshell, nothing in the background."""
+    """Only commands with words and redirections, joined by `|`, `&&`, `||`, `;` or line ends: no loop, no function, no
+    subshell, nothing in the background."""
 
     def list_commands(self, documents: bool = False) -> Iterator[ShellCommand]:
-        """Every command in the line, those inside of another one before it."""
+        """Yield every command in the line, nested ones before the command that contains them."""
         for command in self.commands:
             for line in (*command.nested, *(command.documents if documents else ())):
                 yield from line.list_commands(documents)

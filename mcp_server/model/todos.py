@@ -1,9 +1,9 @@
-"""How far is a piece of work, and who may say so? A claim is not enough: a checked criterion or the person decides.
+"""Which state is a todo in, and what moves it on? A claim is not enough: checked criteria or the person verify it.
 
     pending -> in_progress -> claimed -> verified
 
-Every step is a function from a todo to the next one, or to the problem that says why not. Every claim after the first
-must bring evidence that was not brought before. Little is kept of old claims and checks; the ledger has a row for each.
+Every step is a function from a todo to the next state, or to the problem that says why not. Every claim after the first
+needs new evidence. Only the latest claims and checks are kept; the ledger has a row for each.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from mcp_server.model.results import Code, Problem
 
 KIND = "todo"
 """The kind of document that a todo is stored as."""
-KEPT = 2
-MOST_REMEMBERED = 400
-SHORTEST_EXPLANATION = 20
+MAX_CLAIMS = 2
+MAX_EVIDENCE = 400
+MIN_EXPLANATION_CHARS = 20
 
 
 class TodoState(StrEnum):
@@ -31,10 +31,10 @@ class TodoState(StrEnum):
 
 SIGNS = {TodoState.PENDING: "[ ]", TodoState.IN_PROGRESS: "[*]", TodoState.CLAIMED: "[?]", TodoState.VERIFIED: "[x]"}
 NEXT = {
-    TodoState.PENDING: "`TodoStart` begins it.",
-    TodoState.IN_PROGRESS: "`TodoClaim` says that it is done, with an explanation and evidence.",
-    TodoState.CLAIMED: "`TodoVerify` checks its criteria; one without criteria waits for the user.",
-    TodoState.VERIFIED: "It is done, and stays so; what is left to do is another todo.",
+    TodoState.PENDING: "`TodoStart` starts it.",
+    TodoState.IN_PROGRESS: "`TodoClaim` claims that it is done, with an explanation and evidence.",
+    TodoState.CLAIMED: "`TodoVerify` checks its criteria; without criteria, the user must accept it.",
+    TodoState.VERIFIED: "It is done and stays so; create another todo for what is left.",
 }
 
 
@@ -129,30 +129,29 @@ def claim(todo: Todo, explanation: str, evidence: Sequence[Evidence]) -> Todo | 
     again = todo.state is TodoState.CLAIMED and todo.is_checked
     if todo.state is not TodoState.IN_PROGRESS and not again:
         return _make_wrong_state(todo, "claimed")
-    if len("".join(explanation.split())) < SHORTEST_EXPLANATION:
+    if len("".join(explanation.split())) < MIN_EXPLANATION_CHARS:
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"`explanation` has fewer than {SHORTEST_EXPLANATION} characters beside spaces.",
-            "Say what was done and how one can see it.",
+            f"`explanation` has fewer than {MIN_EXPLANATION_CHARS} characters, not counting spaces.",
+            "Say what was done and how to see it.",
         )
     new = [one.digest for one in evidence if one.digest not in todo.brought]
     if todo.claims and not new:
         return Problem(
             Code.NO_EVIDENCE,
-            "this todo was claimed before, and the claim brings no evidence that was not brought then.",
-            "Do what is missing, and give in `evidence` what shows it: a command's output, a test's result, a diff.",
+            "this todo was claimed before, and this claim has no new evidence.",
+            "Do what is missing, and show it in `evidence`: a command's output, a test's result, a diff.",
         )
-    claims = (*todo.claims, Claim(explanation, tuple(evidence)))[-KEPT:]
-    brought = (*todo.brought, *new)[-MOST_REMEMBERED:]
+    claims = (*todo.claims, Claim(explanation, tuple(evidence)))[-MAX_CLAIMS:]
+    brought = (*todo.brought, *new)[-MAX_EVIDENCE:]
     return replace(todo, state=TodoState.CLAIMED, claims=claims, results=(), note="", brought=brought)
 
 
 def judge(todo: Todo, results: Sequence[Result]) -> Todo | Problem:
-    """Judge by its criteria, all of which must hold. Without any it stays claimed."""
+    """Verify it if all its criteria passed. Without criteria it stays claimed."""
     if todo.state is not TodoState.CLAIMED:
         return _make_wrong_state(todo, "verified")
-    holds = bool(results) and all(one.verdict is CriterionVerdict.PASSED for one in results)
-    if not holds:
+    if not results or any(one.verdict is not CriterionVerdict.PASSED for one in results):
         return replace(todo, results=tuple(results))
     return replace(todo, state=TodoState.VERIFIED, results=tuple(results), by="criteria")
 
@@ -171,7 +170,7 @@ def reject(todo: Todo, note: str) -> Todo | Problem:
     return replace(todo, state=TodoState.IN_PROGRESS, results=(), note=note)
 
 
-def _make_wrong_state(todo: Todo, wished: str) -> Problem:
+def _make_wrong_state(todo: Todo, action: str) -> Problem:
     state = todo.state.replace("_", " ")
     data = {"status": str(todo.state)}
-    return Problem(Code.WRONG_STATE, f"this todo is {state} and cannot be {wished}.", NEXT[todo.state], data)
+    return Problem(Code.WRONG_STATE, f"this todo is {state} and cannot be {action}.", NEXT[todo.state], data)

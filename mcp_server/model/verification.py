@@ -1,9 +1,9 @@
-"""Did this line of shell run the project's tests, and how did they end? Nobody else judges that.
+"""Did this shell line run the project's tests, and did they pass? The only place that decides this.
 
-A line runs tests where one of its commands is a program that does, told by its words: `grep pytest notes.md` is none.
-How they ended is told by the exit code alone, and only where that is the tests' own: of `pytest | tail` and of
-`pytest || true` nobody knows. A phase of a run asks for more, one plain command, since what stands beside it may have
-changed what was tested.
+A line runs tests if one of its commands is a program that does, judged by its words: `grep pytest notes.md` is not.
+Whether they passed is judged by the exit code, and only if that is the tests' own: after `pytest | tail` or
+`pytest || true` it is unknown. The phases of a run require more, a single plain command, because other commands in the
+line may change what is tested.
 """
 
 import re
@@ -15,18 +15,18 @@ from mcp_server.model.shell import ReadLine, ShellCommand, ShellLine, WordRole
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 
 PASSED, FAILED = "passed", "failed"
-DEEPEST = 4
+MAX_DEPTH = 4
 
 
 class LineEvidence(StrEnum):
-    """What does the exit code of a line say about the tests?"""
+    """What the exit code of a line says about the tests."""
 
     NONE = "none"
     """No tests ran."""
     UNCLEAR = "unclear"
-    """Some ran, or may have; the exit code may be that of something else."""
+    """Some ran, or may have; the exit code may be that of another command."""
     EXIT_CODE = "exit code"
-    """0 where they passed. Another one may be that of what stands beside them, and counts as theirs."""
+    """0 if they passed. Any other may come from another command in the line, but counts as a failure of the tests."""
     PROOF = "proof"
     """The line is the test run and nothing else."""
 
@@ -50,22 +50,22 @@ BY_TARGET: Mapping[str, frozenset[str]] = {
     "mvn": frozenset(("test", "verify")),
     **dict.fromkeys(("gradle", "gradlew"), frozenset(("test", "check"))),
 }
-"""Programs that do everything they are told to."""
+"""Programs that run every target in their arguments."""
 SCRIPTS = frozenset(("npm", "yarn", "pnpm", "bun"))
 THROUGH = frozenset(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"))
-"""Behind `run` they start what is named."""
+"""Programs that start the one after `run`."""
 AHEAD = frozenset(("env", "timeout", "time", "nice", "command", "xvfb-run", "npx", "bunx", "uvx")) | THROUGH
-"""Programs that start the one behind them."""
+"""Programs that start the one after them."""
 SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 VALUED = frozenset(
     ("-C", "-n", "-k", "-s", "-u", "-p", "-w", "--prefix", "--dir", "--with", "--python", "--extra", "--group")
 )
-"""Options of theirs that take the next word with them."""
-LOOKING = frozenset(
+"""Options of such programs that take the next word as a value."""
+NOT_TESTING = frozenset(
     ("--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--setup-plan", "--no-run")
 ) | frozenset(("--list", "--listTests", "--setup-only", "--cache-show", "--markers", "--trace-config"))
-"""With one of these nothing is tested, or may not be."""
-SHOWING: Mapping[str, frozenset[str]] = {
+"""Options with which no test runs, or may not."""
+NOT_TESTING_OF: Mapping[str, frozenset[str]] = {
     "make": frozenset(("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "-t", "--touch")),
     "ctest": frozenset(("-N", "--show-only")),
     **dict.fromkeys(("tox", "nox"), frozenset(("-l", "list"))),
@@ -75,11 +75,11 @@ SHOWING: Mapping[str, frozenset[str]] = {
 }
 PYTHON = re.compile(r"(python|pypy)[\d.]*")
 STEERING = re.compile(r"\w*(?:OPTS|OPTIONS|FLAGS|ARGS)\+?=.*", re.DOTALL)
-"""A setting that may tell the tests to run none."""
+"""A setting that may make the test runner run no tests."""
 
 
 def find_test_outcome(tool: Tool, arguments: Arguments, ending: Ending | None, read: ReadLine) -> str:
-    """`passed` or `failed`; nothing where no tests ran, or nobody can tell how."""
+    """Return `passed` or `failed`; empty if no tests ran or the outcome is unknown."""
     if tool.subject is None or tool.subject[1] is not RuleSubject.COMMAND:
         return ""
     text = arguments.get(tool.subject[0])
@@ -94,23 +94,23 @@ def find_test_outcome(tool: Tool, arguments: Arguments, ending: Ending | None, r
 
 
 def judge_line(line: ShellLine | None, read: ReadLine, depth: int = 0) -> LineEvidence:
-    if line is None or depth > DEEPEST:
+    if line is None or depth > MAX_DEPTH:
         return LineEvidence.NONE
-    found = [_judge_command(command, read, depth) for command in line.commands]
+    evidence = [_judge_command(command, read, depth) for command in line.commands]
     if line.plain:
-        return found[0]
+        return evidence[0]
     if all(_judge_command(one, read, depth) is LineEvidence.NONE for one in line.list_commands()):
         return LineEvidence.NONE
-    return LineEvidence.EXIT_CODE if line.listed and _is_deciding(line, found) else LineEvidence.UNCLEAR
+    return LineEvidence.EXIT_CODE if line.listed and _is_deciding(line, evidence) else LineEvidence.UNCLEAR
 
 
-def _is_deciding(line: ShellLine, found: Sequence[LineEvidence]) -> bool:
-    """Does the line end well only where the last of its test runs did?"""
+def _is_deciding(line: ShellLine, evidence: Sequence[LineEvidence]) -> bool:
+    """True if the line succeeds only if its last test run did."""
     joins = [command.joined for command in line.commands]
-    last = max((at for at, one in enumerate(found) if one is not LineEvidence.NONE), default=None)
-    if last is None or found[last] is LineEvidence.UNCLEAR:
+    last = max((at for at, one in enumerate(evidence) if one is not LineEvidence.NONE), default=None)
+    if last is None or evidence[last] is LineEvidence.UNCLEAR:
         return False
-    # Behind `||` they may not have run at all.
+    # After `||` they may not have run at all.
     before = "".join(";" if join == "\n" else join for join in joins[:last]).rpartition(";")[2]
     return "||" not in before and all(join == "&&" for join in joins[last:-1])
 
@@ -122,7 +122,7 @@ def _judge_command(command: ShellCommand, read: ReadLine, depth: int) -> LineEvi
     if odd or any(STEERING.fullmatch(setting) for setting in settings):
         return LineEvidence.UNCLEAR if _is_test_run(words) else LineEvidence.NONE
     if _is_test_run(words):
-        # What else a program is told by its environment may be to test something else.
+        # Other settings may make the program test something else.
         return LineEvidence.PROOF if all(one.startswith("PYTHON") for one in settings) else LineEvidence.EXIT_CODE
     while words and _get_program(words) in AHEAD:
         words = _skip_options(words[1:])
@@ -139,7 +139,7 @@ def _get_program(words: Sequence[str]) -> str:
 
 
 def _skip_options(words: list[str]) -> list[str]:
-    """From the first word on that is no option, no setting and no time."""
+    """Return the words from the first one that is not an option, a setting or a duration."""
     at = 0
     while at < len(words) and re.fullmatch(r"-.*|\w+=.*|\d+[smhd]?", words[at], re.DOTALL):
         at += 2 if words[at] in VALUED else 1
@@ -147,11 +147,11 @@ def _skip_options(words: list[str]) -> list[str]:
 
 
 def _is_test_run(words: list[str]) -> bool:
-    """Is this program, with these words, one that runs tests?"""
-    if not words or LOOKING.intersection(words[1:]):
+    """True if these words run tests."""
+    if not words or NOT_TESTING.intersection(words[1:]):
         return False
     name, rest = _get_program(words), words[1:]
-    if SHOWING.get(name, frozenset()).intersection(rest):
+    if NOT_TESTING_OF.get(name, frozenset()).intersection(rest):
         return False
     if name in EVERY:
         return True

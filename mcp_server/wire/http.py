@@ -24,22 +24,21 @@ from mcp_server.wire.server import MenuServer
 
 IDLE_SECONDS = 1800.0
 GRACE_SECONDS = 2
-CLOSED_BY_DOOR = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+SDK_CHECKS_OFF = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 """`HttpAccess` compares Host and Origin exactly; the SDK's comparison accepts prefixes."""
 
 
 @dataclass
 class SseEndpoint:
-    """The older transport: one long response for everything the server says, and a POST for each thing the client
-    says."""
+    """The older transport: one long response carries all messages of the server, and each client message is a POST."""
 
     server: MenuServer
     transport: SseServerTransport
-    most: int
+    max_streams: int
     open: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.open >= self.most:
+        if self.open >= self.max_streams:
             await PlainTextResponse("too many streams are open", 503)(scope, receive, send)
             return
         self.open += 1
@@ -55,18 +54,18 @@ class SseEndpoint:
 def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
-        security_settings=CLOSED_BY_DOOR,
+        security_settings=SDK_CHECKS_OFF,
         max_sessions=limits.sessions,
         session_idle_timeout=IDLE_SECONDS,
         max_request_body_size=LONGEST_BODY,
     )
-    sse = SseServerTransport("/messages/", security_settings=CLOSED_BY_DOOR, max_request_body_size=LONGEST_BODY)
+    sse = SseServerTransport("/messages/", security_settings=SDK_CHECKS_OFF, max_request_body_size=LONGEST_BODY)
     endpoint = StreamableHTTPASGIApp(manager)
 
     async def serve_mode(scope: Scope, receive: Receive, send: Send) -> None:
         if menus.get(scope["path_params"]["mode"]) is None:
             names = ", ".join(f"/mcp/{mode.name}" for mode in menus)
-            await PlainTextResponse(f"there is no such mode; there are {names}", 404)(scope, receive, send)
+            await PlainTextResponse(f"there is no such mode; the modes are {names}", 404)(scope, receive, send)
             return
         await endpoint(scope, receive, send)
 
@@ -96,7 +95,7 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
 
 @dataclass(frozen=True)
 class Asgi:
-    """An ASGI application that a route calls as it is: Starlette would take a bare function for a request handler."""
+    """Wraps an ASGI function, which Starlette would otherwise take for a request handler."""
 
     app: ASGIApp
 
@@ -105,7 +104,7 @@ class Asgi:
 
 
 def open_listening_socket(host: str, port: int) -> socket.socket:
-    """Bind a socket. Its protocol number must be given, or asyncio leaves Nagle's delay on."""
+    """Bind a socket. Without an explicit protocol number, asyncio leaves Nagle's delay on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,10 +116,10 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
 
 
 class Endable(uvicorn.Server):
-    """Stops when told to, at once and only then. The signals are ours, because they end more than this server.
+    """Stops only when `end` is called. Signals are handled elsewhere, because they end more than this server.
 
-    By default uvicorn takes the signals and raises them again after it has stopped: the process would die of them
-    before the state is written.
+    By default uvicorn catches signals and raises them again after it has stopped, which would kill the process before
+    the state is written.
     """
 
     @contextmanager
@@ -135,9 +134,9 @@ async def serve_http(
     app: Starlette, admission: Admission, bound: socket.socket, started: Callable[[Callable[[], None]], None]
 ) -> None:
     """`started` is called with the function that ends the server."""
-    door = HttpAccess(AuthContextMiddleware(app), admission)
+    access = HttpAccess(AuthContextMiddleware(app), admission)
     config = uvicorn.Config(
-        door,
+        access,
         http=make_bounded_protocol(admission.limits),
         loop="asyncio",
         ws="none",
@@ -145,7 +144,7 @@ async def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
-        # No proxy stands in front, so nobody else's word about the caller counts.
+        # There is no proxy in front, so forwarded headers are not trusted.
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=75,
@@ -154,13 +153,13 @@ async def serve_http(
 
     def end() -> None:
         server.end()
-        door.end()
+        access.end()
 
     started(end)
     await server.serve(sockets=[bound])
 
 
 def build_local_hosts(host: str, port: int) -> frozenset[str]:
-    """The Host headers a loopback server answers to: its own names with its own port."""
+    """Build the Host headers that a loopback server accepts: its own names with its own port."""
     names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     return frozenset(f"{name}:{port}" for name in names)

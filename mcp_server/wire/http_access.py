@@ -1,8 +1,8 @@
-"""Who may come in over HTTP, and with what? Asked of every request before anything else sees it.
+"""Which HTTP requests are accepted? Every request is checked here before anything else sees it.
 
 Host and Origin are compared exactly, because a page in the person's browser can send requests to this port. The token
-is checked before a byte of the body is read. The body is bounded in size and time, and must be JSON that every parser
-reads alike.
+is checked before a byte of the body is read. The body is limited in size and time, and must be JSON that all parsers
+read alike.
 """
 
 import asyncio
@@ -21,29 +21,28 @@ from mcp_server.wire.encoding import encode_message, has_begun, make_replacing_s
 from mcp_server.wire.jsonrpc import NotStrict, make_no_answer, parse_message
 from mcp_server.wire.revisions import get_revision_features
 
-# What is a web page told that may call this server?
-#
-# Its browser asks before it lets the page call, and then shows the page no more of an answer than the headers allow.
+# For web pages that may call this server: the browser asks first (the preflight), and then shows the page only what the
+# headers of an answer allow.
 
-ABOUT = [
+CORS_HEADERS = [
     (b"access-control-expose-headers", b"mcp-session-id, www-authenticate"),
     (b"vary", b"origin"),
 ]
 
 
 def is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
-    """True for the browser's own question, which carries no token."""
+    """True for the browser's own request before the page's, which carries no token."""
     return scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
 
 
 async def answer_preflight(headers: Mapping[str, str], send: Send) -> None:
-    """Allow all headers the page asks for: its Origin was compared, and the call itself needs the token."""
-    told = [
+    """Allow every header the page asks for: its Origin was checked, and the call itself needs the token."""
+    allowed = [
         (b"access-control-allow-methods", b"GET, POST, DELETE"),
         (b"access-control-allow-headers", headers.get("access-control-request-headers", "").encode("latin-1")),
         (b"access-control-max-age", b"600"),
     ]
-    await send({"type": "http.response.start", "status": 204, "headers": told})
+    await send({"type": "http.response.start", "status": 204, "headers": allowed})
     await send({"type": "http.response.body"})
 
 
@@ -51,11 +50,11 @@ def allow_origin(origin: str | None, send: Send) -> Send:
     """Let a page of this Origin read the answers."""
     if origin is None:
         return send
-    told = [(b"access-control-allow-origin", origin.encode("latin-1")), *ABOUT]
+    extra = [(b"access-control-allow-origin", origin.encode("latin-1")), *CORS_HEADERS]
 
     async def send_with_headers(message: Message) -> None:
-        begins = message["type"] == "http.response.start"
-        await send({**message, "headers": [*message["headers"], *told]} if begins else message)
+        is_start = message["type"] == "http.response.start"
+        await send({**message, "headers": [*message["headers"], *extra]} if is_start else message)
 
     return send_with_headers
 
@@ -80,23 +79,23 @@ class HttpRefused(Exception):
 
 @dataclass(frozen=True)
 class HttpLimits:
-    """How much may come in, and how slowly."""
+    """How much may arrive, and how slowly."""
 
     head_seconds: float = 10.0
     body_seconds: float = 10.0
     unread_seconds: float = 30.0
-    """How long a client may take nothing of its answer."""
+    """How long a client may read nothing of its answer."""
     requests: int = 512
     """Requests being read or answered at the same time."""
     streams: int = 2000
-    """Streams that stay open for what the server has to say."""
+    """Streams that stay open for messages of the server."""
     sessions: int = 2000
     sse: int = 200
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Who is let in."""
+    """Which requests are accepted."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
@@ -107,12 +106,11 @@ class Admission:
 
 @dataclass
 class RequestSlots:
-    most: int
+    limit: int
     taken: int = 0
 
     def __enter__(self) -> None:
-        """Take a slot."""
-        if self.taken >= self.most:
+        if self.taken >= self.limit:
             raise HttpRefused(503, "too many requests at once; try again")
         self.taken += 1
 
@@ -126,14 +124,14 @@ class HttpAccess:
         self.admission = admission
         self._requests = RequestSlots(admission.limits.requests)
         self._streams = RequestSlots(admission.limits.streams)
-        self._kept: set[asyncio.Task[None] | None] = set()
-        """The tasks whose stream stays open until one side leaves."""
+        self._stream_tasks: set[asyncio.Task[None] | None] = set()
+        """The tasks of streams that stay open until one side leaves."""
         self._ending = False
 
     def end(self) -> None:
-        """Close the streams; from now on nothing stays open. A client that waits for an answer gets a moment more."""
+        """Close the streams, now and from now on. A client that waits for an answer gets a moment more."""
         self._ending = True
-        for task in self._kept:
+        for task in self._stream_tasks:
             if task is not None:
                 task.cancel()
 
@@ -151,7 +149,7 @@ class HttpAccess:
                 await self.app(scope, receive, send)
                 return
             self._check_token(scope, headers)
-            # Before the body, because half a body takes memory too.
+            # Take the slot before reading the body, because half a body takes memory too.
             with self._get_slots(scope, headers):
                 if scope["method"] == "GET":
                     await self._keep_stream(scope, receive, send)
@@ -167,11 +165,11 @@ class HttpAccess:
 
     async def _keep_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         task = asyncio.current_task()
-        self._kept.add(task)
+        self._stream_tasks.add(task)
         try:
             await self.app(scope, receive, make_replacing_send(scope, send))
         finally:
-            self._kept.discard(task)
+            self._stream_tasks.discard(task)
 
     def _check_headers(self, scope: Scope) -> dict[str, str]:
         raw: list[tuple[bytes, bytes]] = scope["headers"]
@@ -181,12 +179,12 @@ class HttpAccess:
             size += len(name) + len(value)
             plain = name.decode("latin-1")
             if plain in ONCE and plain in headers:
-                raise HttpRefused(400, "a header that may come once came twice")
+                raise HttpRefused(400, f"the header `{plain}` came twice")
             headers[plain] = value.strip().decode("latin-1")
         if size > LONGEST_HEADERS:
             raise HttpRefused(431, "the headers are too large")
-        # The parser leaves blanks around a value, which are no part of it. Events are not kept for replay, and the SDK
-        # never answers a client that asks for that, so such a stream starts from now.
+        # The parser leaves spaces around values. `last-event-id` asks for a replay of events, which we do not keep; the
+        # SDK would never answer, so the header is dropped and the stream starts from now.
         scope["headers"] = [(name, value.strip()) for name, value in raw if name != b"last-event-id"]
         if headers.get("host", "").lower() not in self.admission.hosts:
             raise HttpRefused(421, "this server does not answer to that Host")
@@ -204,18 +202,18 @@ class HttpAccess:
         if not keys:
             return
         kind, _, token = headers.get("authorization", "").partition(" ")
-        given = hashlib.sha256(token.encode("latin-1")).hexdigest()
-        principal = next((name for key, name in keys.items() if hmac.compare_digest(key, given)), None)
+        digest = hashlib.sha256(token.encode("latin-1")).hexdigest()
+        principal = next((name for key, name in keys.items() if hmac.compare_digest(key, digest)), None)
         if kind.lower() != "bearer" or principal is None:
-            raise HttpRefused(401, "a bearer token is needed; `menugate serve` prints where it is kept")
+            raise HttpRefused(401, "a bearer token is required; `menugate serve` prints where it is stored")
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
     async def _check_body(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         kind, _, parameters = headers.get("content-type", "").partition(";")
         if kind.strip().lower() != "application/json":
-            raise HttpRefused(400, "the content type has to be application/json")
+            raise HttpRefused(400, "the content type must be application/json")
         if parameters.strip() and parameters.strip().lower().replace('"', "") != "charset=utf-8":
-            raise HttpRefused(415, "the only charset here is utf-8")
+            raise HttpRefused(415, "the charset must be utf-8")
         seconds = self.admission.limits.body_seconds
         try:
             # Most requests arrive whole, and need no timeout.
@@ -225,15 +223,15 @@ class HttpAccess:
             raise HttpRefused(408, f"the body did not arrive within {seconds:g} s") from None
         try:
             parse_message(body, whole=get_revision_features(headers.get("mcp-protocol-version")).connects)
-        except NotStrict as wrong:
-            if wrong.answers is not None:
-                await self._end_unanswered_question(scope, receive, wrong.answers)
-            raise HttpRefused(400, wrong.reason, wrong.code, wrong.request_id) from None
+        except NotStrict as fault:
+            if fault.answers is not None:
+                await self._end_unanswered_question(scope, receive, fault.answers)
+            raise HttpRefused(400, fault.reason, fault.code, fault.request_id) from None
         return _replay_body(body, receive)
 
     async def _end_unanswered_question(self, scope: Scope, receive: Receive, question: str | int) -> None:
-        """End the wait of whoever asked for this answer. Drop what the app responds, because the answer itself is
-        refused."""
+        """End the wait for this answer, which is refused. The app's response is dropped, because the refusal is sent
+        instead."""
 
         async def drop_message(_message: Message) -> None:
             return None
@@ -244,21 +242,21 @@ class HttpAccess:
 async def _read_body(headers: Mapping[str, str], receive: Receive) -> bytes:
     declared = headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > LONGEST_BODY:
-        raise HttpRefused(413, f"a body is at most {LONGEST_BODY} bytes")
+        raise HttpRefused(413, f"a body may have at most {LONGEST_BODY} bytes")
     body = bytearray()
     while True:
         part = await receive()
         if part["type"] != "http.request":
-            raise HttpRefused(400, "the client left before the body was there")
+            raise HttpRefused(400, "the client left before the body had arrived")
         body += part.get("body", b"")
         if len(body) > LONGEST_BODY:
-            raise HttpRefused(413, f"a body is at most {LONGEST_BODY} bytes")
+            raise HttpRefused(413, f"a body may have at most {LONGEST_BODY} bytes")
         if not part.get("more_body", False):
             return bytes(body)
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Replay the request for the next reader; after the body comes the real connection, with its disconnect."""
+    """Replay the body for the next reader, followed by the messages of the real connection."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -268,9 +266,9 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 async def _end_request(scope: Scope, send: Send) -> None:
-    """The server is shutting down and cancels this request."""
+    """End a request that is cancelled because the server is shutting down."""
     if not has_begun(scope):
-        await _send_refusal(send, HttpRefused(503, "this server has ended"))
+        await _send_refusal(send, HttpRefused(503, "this server has stopped"))
         return
     with suppress(RuntimeError):  # it had just ended by itself
         await send({"type": "http.response.body", "body": b""})
@@ -283,7 +281,7 @@ async def _send_refusal(send: Send, refused: HttpRefused) -> None:
     if refused.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="menugate"'))
     if refused.status == 408:
-        # Not if the body is too large: closing before all of it has arrived would take the answer along.
+        # Not for a body that is too large: closing before all of it has arrived would discard the answer.
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,8 +1,8 @@
-"""How long may a request's head be, how long may it take, and how long may its answer stay unread?
+"""How large may a request's head be, how long may it take, and how long may an answer stay unread?
 
-uvicorn leaves these open. It keeps a head of any length and waits for its end for ever, for anybody who can connect:
-`HttpAccess`, which checks the token, sees only complete heads. And it waits for ever for a client that takes nothing of
-its answer and meanwhile occupies a slot.
+uvicorn sets no limits. It buffers a head of any length and waits for its end for ever, for anyone who can connect,
+because `HttpAccess`, which checks the token, sees only complete heads. It also waits for ever for a client that does
+not read its answer and so occupies a slot.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mcp_server.wire.http_access import LONGEST_HEADERS, WHOLE, HttpLimits
 
-MOST_UNREAD = 2 * LONGEST_HEADERS
-"""Bytes of an incomplete head. A little more than `HttpAccess` allows, so that it is `HttpAccess` that answers."""
+MAX_HEAD_BYTES = 2 * LONGEST_HEADERS
+"""More than `HttpAccess` allows, so that a complete head that is too large gets its answer from there."""
 
 
 class BoundedRequests(HttpToolsProtocol):
@@ -37,9 +37,9 @@ class BoundedRequests(HttpToolsProtocol):
             self._length += len(data)
         super().data_received(data)
         if self._in_head and self._length and self._deadline is None:
-            # Nearly every head arrives whole and needs no timer.
+            # Most heads arrive whole and need no timer.
             self._deadline = self.loop.call_later(self.limits.head_seconds, self._refuse_late_head)
-        if self._length > MOST_UNREAD:
+        if self._length > MAX_HEAD_BYTES:
             self._refuse(b"431 Request Header Fields Too Large", "the headers are too large")
 
     def on_headers_complete(self) -> None:

@@ -1,15 +1,16 @@
-"""What does a host tell its model about us? A few lines, generated from the menus, at most 2 KB.
+"""What does a host tell its model about menugate? A few lines, generated from the menus, at most 2 KB.
 
-Some hosts show only the first 240 characters, and of a tool's description the first 150. What a model would look for
-comes within these: the name of every mode, and as many of its trigger words as fit.
+Some hosts show only the first 240 characters, and 150 of a tool's description. So what a model looks for comes first:
+the name of every mode, with as many of its trigger words as fit.
 """
 
 from mcp_server.config.load import Configuration
 from mcp_server.model.menus import Menus, Mode
 
-MOST_BYTES = 2048
+MAX_BYTES = 2048
 SHOWN_OF_INSTRUCTIONS = 240
 SHOWN_OF_A_DESCRIPTION = 150
+"""Characters that every host shows."""
 
 
 def format_endpoint_instructions(configuration: Configuration, pinned: str | None) -> str:
@@ -28,25 +29,25 @@ def format_instructions(head: str, tail: str, menus: Menus, pinned: Mode | None)
     return cut_to_limit(f"{first}\n{lines}\n{tail.strip()}")
 
 
-def describe_menu_enter(begins: str, menus: Menus) -> str:
-    """Describe `menu_enter` by what it leads to: a model does not enter a mode it knows nothing about."""
-    every = begins + "; ".join(f"{mode.name} {mode.when}" for mode in menus) + "."
-    if len(every) <= SHOWN_OF_A_DESCRIPTION:
-        return every
-    return f"{begins}{format_mode_words(menus, SHOWN_OF_A_DESCRIPTION - len(begins))} {every.removeprefix(begins)}"
+def describe_menu_enter(start: str, menus: Menus) -> str:
+    """Describe `menu_enter` by the modes it leads to: a model does not enter a mode it knows nothing about."""
+    description = start + "; ".join(f"{mode.name} {mode.when}" for mode in menus) + "."
+    if len(description) <= SHOWN_OF_A_DESCRIPTION:
+        return description
+    return f"{start}{format_mode_words(menus, SHOWN_OF_A_DESCRIPTION - len(start))} {description.removeprefix(start)}"
 
 
-def format_mode_words(menus: Menus, most: int) -> str:
+def format_mode_words(menus: Menus, limit: int) -> str:
     """List every mode with its trigger words: first the names, then one more word for each in turn, while they fit."""
     words = {mode.name: list[str]() for mode in menus}
     # Once a word of a mode does not fit, add none of its later ones: the first ones are the best.
     growing = {mode.name: mode.triggers for mode in menus}
     while growing:
         for name, triggers in tuple(growing.items()):
-            turn = len(words[name])
-            words[name].extend(triggers[turn : turn + 1])
-            if len(words[name]) == turn or len(_format_words(words)) > most:
-                del words[name][turn:], growing[name]
+            count = len(words[name])
+            words[name].extend(triggers[count : count + 1])
+            if len(words[name]) == count or len(_format_words(words)) > limit:
+                del words[name][count:], growing[name]
     return _format_words(words)
 
 
@@ -55,6 +56,6 @@ def _format_words(words: dict[str, list[str]]) -> str:
 
 
 def cut_to_limit(text: str) -> str:
-    """Never send more than hosts take. `menugate check` finds menus that need more before anybody sees this."""
+    """Never send more than hosts accept. `menugate check` finds menus that need more beforehand."""
     data = text.encode()
-    return text if len(data) <= MOST_BYTES else data[: MOST_BYTES - 3].decode("utf-8", "ignore") + "…"
+    return text if len(data) <= MAX_BYTES else data[: MAX_BYTES - 3].decode("utf-8", "ignore") + "…"

@@ -1,4 +1,4 @@
-"""Which tool list does a client get? One menu can be shown in several ways, each prepared as bytes beforehand."""
+"""Which tool list does a client get? A menu can be listed in several ways, each prepared as bytes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from mcp_server.wire.translate import prepare_tool
 
 
 class EncodedTools(list[dict[str, Any]]):
-    """Tools in list order, with their bytes for a transport that lets us write those."""
+    """Tools in list order, with their JSON for transports that let us write bytes."""
 
     @cached_property
     def json(self) -> bytes:
@@ -35,16 +35,16 @@ class Listings:
     policy: Policy
     hosts: Hosts
     chosen: Listing | None
-    """What was chosen by name; None if era, transport and host decide."""
+    """The listing that the operator chose; None lets era, transport and host decide."""
     stamp: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the SDK writes into the `_meta` of every modern result; known only once there is a server."""
+    """What the SDK writes into the `_meta` of every modern result; known once the server is built."""
     _prepared: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
     _ready: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict[tuple[Any, ...], dict[str, Any]])
 
     def choose_listing(self, caller: Caller) -> Listing:
-        """Return what was chosen by name, else what the era, the transport and the table of hosts say."""
+        """Return the operator's choice, or what fits the era, the transport and the host."""
         if not caller.is_remembered and self.chosen is not Listing.FLAT:
-            # A list that changes with the mode would stay at ROOT for ever, and no other tool could be reached.
+            # Without a session, a list that changes with the mode would stay at ROOT for ever.
             return Listing.STABLE
         if self.chosen is not None:
             return self.chosen
@@ -52,7 +52,7 @@ class Listings:
         return host.listing if host else Listing.CARRIED
 
     def judge_by(self, policy: Policy) -> None:
-        """Take over other rules, and so other lists; the tools stay the same."""
+        """Use another policy for the lists; its tools are the same."""
         self.policy = policy
         self._ready.clear()
 
@@ -62,7 +62,7 @@ class Listings:
         return host is not None and host.commands is Commands.PERSON
 
     def is_fixed(self, face: Listing, session: Session, relists: bool | None) -> bool:
-        """True if this client's list, with the carriers in it, stays the same whichever mode is entered."""
+        """True if this client's list never changes; it then has the carriers."""
         return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
 
     def has_carriers(self, face: Listing, session: Session) -> bool:
@@ -72,14 +72,14 @@ class Listings:
     def get_tool_names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
         if not self.has_carriers(face, session):
             return list_visible_tools(session, posture, self.policy)
-        here = list_visible_tools(
+        names = list_visible_tools(
             session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy
         )
-        meta = tuple(name for name in here if self.policy.tools[name].meta)
-        return (*meta, *CARRIERS, *here[len(meta) :])
+        meta = tuple(name for name in names if self.policy.tools[name].meta)
+        return (*meta, *CARRIERS, *names[len(meta) :])
 
     def get_tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
-        """Return the whole answer to `tools/list`: the same object for the same question."""
+        """Return the answer to `tools/list`; equal requests get the same object."""
         face = self.choose_listing(caller)
         posture = replace(chosen, epoch=0)
         at = (get_listing_key(session), session.held, session.pinned, session.flat)
@@ -97,9 +97,9 @@ class Listings:
         return self._get_prepared_tools(version)[name]
 
     def _get_prepared_tools(self, version: str) -> Mapping[str, dict[str, Any]]:
-        known = self._prepared.get(version)
-        if known is None:
-            known = self._prepared[version] = {
+        prepared = self._prepared.get(version)
+        if prepared is None:
+            prepared = self._prepared[version] = {
                 name: prepare_tool(tool, self.policy.menus, version) for name, tool in self.policy.tools.items()
             }
-        return known
+        return prepared

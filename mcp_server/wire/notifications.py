@@ -1,6 +1,6 @@
-"""Who must be told that a list changed, and how long does `menu_enter` wait for them to fetch it?
+"""Who is notified that a list changed, and how long does `menu_enter` wait for them to fetch it?
 
-Hosts that fetch the list again start a few milliseconds after the notification, but build their next request to the
+A host that fetches the list again starts a few milliseconds after the notification, and builds its next request to the
 model at the same moment. So the notification goes out first, and the answer to `menu_enter` waits until the new list
 was fetched, half a second at most. A client that once let the half second pass is not waited for again.
 """
@@ -31,20 +31,20 @@ from mcp_server.model.sessions import Session
 from mcp_server.wire.caller import Caller, Context, get_connection
 from mcp_server.wire.listings import Listings
 
-AFTERTHOUGHT = 0.05
-"""Seconds between sending the new list and the answer: the host has to take the list in."""
+SETTLE_SECONDS = 0.05
+"""The time between the new list and the answer, in which the host processes the list."""
 EVENTS: dict[str, Callable[[], ServerEvent]] = {
     "tools": ToolsListChanged,
     "prompts": PromptsListChanged,
     "resources": ResourcesListChanged,
 }
-Ear: TypeAlias = tuple[str, str | None]
-MOST_STREAMS = 2000
-MOST_LEARNED = 1000
-MOST_FOLLOWED = 1000
-LONGEST_URI = 2000
-TELLING = 1.0
-"""Seconds a client has to read a notification."""
+Audience: TypeAlias = tuple[str, str | None]
+MAX_STREAMS = 2000
+MAX_LEARNED = 1000
+MAX_FOLLOWED = 1000
+MAX_URI_CHARS = 2000
+SEND_SECONDS = 1.0
+"""The time a client has to read a notification."""
 
 
 @dataclass(eq=False)
@@ -63,26 +63,26 @@ class ClientList:
     """List changes go only to listen streams, because a notification would harm this client."""
     shows: tuple[str, ...] | None = None
     """The tools on the list that the client knows or was told to fetch; None while it knows none."""
-    awaited: set[anyio.Event] = field(default_factory=set[anyio.Event])
-    """One event for each call that waits for the list to be fetched."""
+    fetch_events: set[anyio.Event] = field(default_factory=set[anyio.Event])
+    """One for each call that waits for the list to be fetched."""
 
     @property
-    def audience(self) -> Ear:
-        """Key of those who hear the same over listen streams: the principal, and the endpoint's mode."""
+    def audience(self) -> Audience:
+        """Who gets the same events over listen streams: the principal, and the endpoint's mode."""
         return self.principal, self.live.session.mode if self.live.session.pinned else None
 
     def mark_listed(self, shows: tuple[str, ...]) -> None:
         self.shows = shows
-        for event in self.awaited:
+        for event in self.fetch_events:
             event.set()
 
     def move_to(self, sessions: Sessions, live: LiveSession) -> Session | None:
         """Switch the connection to that place of its session. Returns where it was; None if it stays."""
-        here = self.live
-        if live is here or live.session.id != here.session.id:
+        current = self.live
+        if live is current or live.session.id != current.session.id:
             return None
-        self.live = sessions.switch(here, live)
-        return here.session
+        self.live = sessions.switch(current, live)
+        return current.session
 
     def follow_resource(self, uri: str) -> None:
         check_followable({*self.uris, uri})
@@ -90,12 +90,10 @@ class ClientList:
 
 
 def check_followable(uris: Collection[str]) -> None:
-    """Refuse too much: what a client follows is kept as long as it stays."""
-    if len(uris) > MOST_FOLLOWED or any(len(uri) > LONGEST_URI for uri in uris):
-        limits = f"{MOST_FOLLOWED} resources, whose addresses have at most {LONGEST_URI} characters"
-        raise MCPError(
-            INVALID_PARAMS, f"one client can follow at most {limits}; unsubscribe from what you need no more"
-        )
+    """Limit what is kept for as long as a client stays connected."""
+    if len(uris) > MAX_FOLLOWED or any(len(uri) > MAX_URI_CHARS for uri in uris):
+        limits = f"{MAX_FOLLOWED} resources, with addresses of at most {MAX_URI_CHARS} characters"
+        raise MCPError(INVALID_PARAMS, f"a client can follow at most {limits}; unsubscribe from some first")
 
 
 class Notifier:
@@ -104,9 +102,9 @@ class Notifier:
         self._posture = posture
         self._patience = patience
         self._watches: set[ClientList] = set()
-        self._standing: dict[Ear, ClientList] = {}
-        self._buses: dict[Ear, InMemorySubscriptionBus] = {}
-        self._listens: dict[Ear, ListenHandler] = {}
+        self._listeners: dict[Audience, ClientList] = {}
+        self._buses: dict[Audience, InMemorySubscriptionBus] = {}
+        self._listens: dict[Audience, ListenHandler] = {}
         self._learned: dict[str, bool] = {}
         self._dialogs: set[anyio.CancelScope] = set()
         self._closed = False
@@ -124,53 +122,52 @@ class Notifier:
     async def announce_move(
         self, live: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
     ) -> None:
-        """Notify everybody whose list changed, and wait for the caller to fetch it. `aside` notifies the caller once
-        more, on the stream of its own answer, because no other stream may reach it."""
-        seeing = [one for one in self._watches if one.live is live and self._has_list_changed(one, before)]
-        if watch not in seeing:
-            await self._tell(seeing)
+        """Notify everybody whose list changed, and wait for the caller to fetch its own. `aside` notifies the caller
+        again on the stream of its answer, because it may have no other one."""
+        affected = [other for other in self._watches if other.live is live and self._has_list_changed(other, before)]
+        if watch not in affected:
+            await self._notify(affected)
             return
-        # Created before anybody is notified: a quick client fetches its list before we know that the notification is
-        # out.
+        # Created before the notification, because a quick client fetches its list before sending has returned.
         fetched = anyio.Event()
-        watch.awaited.add(fetched)
+        watch.fetch_events.add(fetched)
         try:
-            await self._tell(seeing)
+            await self._notify(affected)
             if aside is not None and not watch.quiet:
                 await aside()
             await self._wait_for_fetch(watch, fetched)
         finally:
-            watch.awaited.discard(fetched)
+            watch.fetch_events.discard(fetched)
 
     async def announce_outside_changes(
         self, live_sessions: Collection[LiveSession], principals: Collection[str]
     ) -> None:
-        """Notify about live sessions and postures that changed outside of a call."""
+        """Notify about sessions and postures that changed outside a call."""
         affected = [one for one in self._watches if one.live in live_sessions or one.principal in principals]
-        await self._tell([one for one in affected if self._has_list_changed(one)])
+        await self._notify([one for one in affected if self._has_list_changed(one)])
 
     async def announce_change(self, principal: str, what: str, uri: str) -> None:
         connected = [one for one in self._watches if one.principal == principal and one.tell is not None]
-        await self._tell(connected, what, uri)
+        await self._notify(connected, what, uri)
         event = ResourceUpdated(uri) if what == "resource" else EVENTS[what]()
-        for ear in [one for one in self._buses if one[0] == principal]:
-            await self._buses[ear].publish(event)
+        for audience in [one for one in self._buses if one[0] == principal]:
+            await self._buses[audience].publish(event)
 
     def listen(self, watch: ClientList) -> ListenHandler:
-        """Return the listen handler for this audience. A bus does not know who may hear what, so each audience has its
-        own. `watch` stands for all who listen to that list over connections that keep no session."""
-        if watch not in self._watches and watch.audience not in self._standing:
+        """Return the listen handler of this audience. Each has its own bus, because a bus does not check who may hear
+        what. `watch` represents all who listen to this list over connections without a session."""
+        if watch not in self._watches and watch.audience not in self._listeners:
             watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, self._posture(watch.principal))
             self._watches.add(watch)
-            self._standing[watch.audience] = watch
+            self._listeners[watch.audience] = watch
         handler = self._listens.get(watch.audience)
         if handler is None:
             bus = self._buses[watch.audience] = InMemorySubscriptionBus()
-            handler = self._listens[watch.audience] = ListenHandler(bus, max_subscriptions=MOST_STREAMS)
+            handler = self._listens[watch.audience] = ListenHandler(bus, max_subscriptions=MAX_STREAMS)
         return handler
 
     def close(self) -> None:
-        """End the open listen streams and dialogs: one that stays open keeps the server from stopping."""
+        """End the listen streams and dialogs, which would keep the server from stopping."""
         self._closed = True
         for handler in self._listens.values():
             handler.close()
@@ -179,8 +176,8 @@ class Notifier:
 
     @contextmanager
     def open_dialog(self) -> Generator[anyio.CancelScope, None, None]:
-        """Keep the scope of a question to a legacy client. It is cancelled on shutdown while its stream is still open,
-        because the SDK would later wait for its reader, for seconds."""
+        """Yield the scope of a question to a legacy client. On shutdown it is cancelled while its stream is still open,
+        because otherwise the SDK waits seconds for its reader."""
         with anyio.CancelScope() as scope:
             self._dialogs.add(scope)
             if self._closed:
@@ -191,23 +188,22 @@ class Notifier:
                 self._dialogs.discard(scope)
 
     def _has_list_changed(self, watch: ClientList, before: Session | None = None) -> bool:
-        """True if the list shows anything else than before. The new list then counts as shown, because the client is
-        told now."""
+        """True if the list changed. The new one then counts as shown, because the client is notified now."""
         posture = self._posture(watch.principal)
-        was = watch.shows
-        if was is None and before is not None:
-            was = self._listings.get_tool_names(watch.face, before, posture)
+        shown_before = watch.shows
+        if shown_before is None and before is not None:
+            shown_before = self._listings.get_tool_names(watch.face, before, posture)
         watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, posture)
-        return watch.shows != was
+        return watch.shows != shown_before
 
-    async def _tell(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:
+    async def _notify(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:
         async with anyio.create_task_group() as group:
             for watch in watches:
-                wanted = uri in watch.uris if what == "resource" else not watch.quiet
-                if watch.tell is not None and wanted:
+                is_recipient = uri in watch.uris if what == "resource" else not watch.quiet
+                if watch.tell is not None and is_recipient:
                     group.start_soon(_tell_client, watch.tell, what, uri)
-        for ear in {watch.audience for watch in watches if watch.tell is None} & self._buses.keys():
-            await self._buses[ear].publish(EVENTS[what]())
+        for audience in {watch.audience for watch in watches if watch.tell is None} & self._buses.keys():
+            await self._buses[audience].publish(EVENTS[what]())
 
     async def _wait_for_fetch(self, watch: ClientList, fetched: anyio.Event) -> None:
         if watch.relists is False or watch.quiet:
@@ -216,40 +212,40 @@ class Notifier:
             await fetched.wait()
         watch.relists = not patience.cancelled_caught
         if watch.client and not self._listings.hosts.find_host(watch.client):
-            if len(self._learned) >= MOST_LEARNED:
+            if len(self._learned) >= MAX_LEARNED:
                 self._learned.clear()
             self._learned[watch.client] = watch.relists
         if watch.relists:
-            await anyio.sleep(AFTERTHOUGHT)
+            await anyio.sleep(SETTLE_SECONDS)
 
 
 async def _tell_client(tell: Callable[[str, str], Awaitable[None]], what: str, uri: str) -> None:
-    """Do not wait for a client that does not read its stream: the others must hear of the change, too."""
-    with anyio.move_on_after(TELLING):
+    """Send for a limited time: a client that does not read its stream must not delay the others."""
+    with anyio.move_on_after(SEND_SECONDS):
         await tell(what, uri)
 
 
 def make_teller(ctx: Context) -> Callable[[str, str], Awaitable[None]]:
-    """Return how to notify a legacy connection, later and from anywhere. Never raises: a closed one is told nothing."""
-    link = get_connection(ctx)
+    """Make a function that notifies a legacy connection at any time; it does nothing once the connection is closed."""
+    connection = get_connection(ctx)
 
     async def tell(what: str, uri: str) -> None:
         match what:
             case "tools":
-                await link.send_tool_list_changed()
+                await connection.send_tool_list_changed()
             case "prompts":
-                await link.send_prompt_list_changed()
+                await connection.send_prompt_list_changed()
             case "resources":
-                await link.send_resource_list_changed()
+                await connection.send_resource_list_changed()
             case _:
-                await link.send_resource_updated(uri)
+                await connection.send_resource_updated(uri)
 
     return tell
 
 
 def make_aside_teller(ctx: Context, who: Caller) -> Callable[[], Awaitable[None]] | None:
-    """Over HTTP a legacy client hears notifications on a stream that it may not have opened. The answer to its own
-    request is a stream too, and always there."""
+    """Over HTTP a legacy client gets notifications on a stream that it may not have opened. The answer to its request
+    is a stream too, and always open."""
     if not who.protocol.connects or who.transport != "http":
         return None
 

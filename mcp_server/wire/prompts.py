@@ -1,4 +1,4 @@
-"""Which prompts, resources and completions are offered?"""
+"""Which prompts, resources and completions does a client get?"""
 
 import base64
 import re
@@ -31,9 +31,9 @@ from mcp_server.model.tool_packs import (
 from mcp_server.wire.revisions import COMPLETE, UNCACHED
 from mcp_server.wire.translate import replace_half_surrogates
 
-# Which texts can a person fetch by name? What the model is told here and now, and every prompt by its key.
+# Two prompts of our own: the text for a model at work here, and any shipped prompt by its key.
 
-SAYS = {
+DESCRIPTIONS = {
     "user_input": "what the user asked for",
     "tool_summary": "what the tools have answered so far",
     "last_step_outcome": "what happened in the last step",
@@ -50,26 +50,26 @@ class OwnPrompts:
         return Pack("menugate", prompts=self.build_prompts())
 
     def build_prompts(self) -> tuple[Prompt, ...]:
-        given = tuple(PromptArgument(name, says) for name, says in SAYS.items())
+        variables = tuple(PromptArgument(name, description) for name, description in DESCRIPTIONS.items())
         stage = PromptArgument(
-            "stage", f"a stage of a run: {', '.join(Stage)} (act where left out)", values=_make_completer(tuple(Stage))
+            "stage", f"a stage of a run: {', '.join(Stage)} (default: act)", values=_make_completer(tuple(Stage))
         )
         key = PromptArgument("key", "which one", required=True, values=self._find_keys)
         return (
             Prompt(
                 name="system",
                 title="What a model is told here",
-                description="The words for a model that works here, as your posture and the stage of a run make them.",
+                description="The instructions for a model at work here, by your posture and the stage of the run.",
                 render=_render_nothing,
-                arguments=(stage, *given),
+                arguments=(stage, *variables),
                 render_for=self._render_system,
             ),
             Prompt(
                 name="words",
                 title="One prompt by its key",
-                description="One of the prompts menugate is made of, with your values put in.",
+                description="One of menugate's prompts, with your values filled in.",
                 render=_render_nothing,
-                arguments=(key, *given),
+                arguments=(key, *variables),
                 render_for=self._render_one,
             ),
         )
@@ -77,25 +77,25 @@ class OwnPrompts:
     def _find_keys(self, typed: str) -> Sequence[str]:
         return [key for key in self.words.list_keys() if key.startswith(typed)]
 
-    async def _render_system(self, principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        name = given.get("stage") or str(Stage.ACT)
+    async def _render_system(self, principal: str, values: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+        name = values.get("stage") or str(Stage.ACT)
         if name not in list(Stage):
-            raise MCPError(INVALID_PARAMS, f"there is no stage `{name[:40]}`; there are {', '.join(Stage)}")
+            raise MCPError(INVALID_PARAMS, f"there is no stage `{name[:40]}`; the stages are {', '.join(Stage)}")
         posture = await self.posture(principal)
-        return _render_message(lambda: compose_prompts(self.words, posture, Stage(name), self._build_values(given)))
+        return _render_message(lambda: compose_prompts(self.words, posture, Stage(name), self._build_values(values)))
 
-    async def _render_one(self, _principal: str, given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        return _render_message(lambda: self.words.render_prompt(given["key"], self._build_values(given)))
+    async def _render_one(self, _principal: str, values: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+        return _render_message(lambda: self.words.render_prompt(values["key"], self._build_values(values)))
 
-    def _build_values(self, given: Mapping[str, str]) -> dict[str, str]:
-        return {name: given[name] for name in VARIABLES if name in given} | {"project_root": self.root}
+    def _build_values(self, values: Mapping[str, str]) -> dict[str, str]:
+        return {name: values[name] for name in VARIABLES if name in values} | {"project_root": self.root}
 
 
 def _render_message(make: Callable[[], str]) -> Sequence[Mapping[str, Any]]:
     try:
         text = make()
-    except PromptError as wrong:
-        raise MCPError(INVALID_PARAMS, str(wrong)) from None
+    except PromptError as error:
+        raise MCPError(INVALID_PARAMS, str(error)) from None
     return [{"role": "user", "content": {"type": "text", "text": text}}]
 
 
@@ -103,16 +103,16 @@ def _make_completer(names: Sequence[str]) -> Callable[[str], Sequence[str]]:
     return lambda typed: [str(name) for name in names if name.startswith(typed)]
 
 
-def _render_nothing(_given: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+def _render_nothing(_values: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
     return ()
 
 
-# What is offered besides the tools? Prompts, resources, templates and their completions.
+# The handlers for prompts, resources, templates and their completions.
 
-MOST_COMPLETIONS = 100
+MAX_COMPLETIONS = 100
 PLACEHOLDER = re.compile(r"\$\d+")
-"""opencode sends this for every argument, to put the typed words into the answer. That is right for a text, but it
-tells a command that acts nothing."""
+"""opencode sends `$1` and so on for every argument, and replaces it in the answer by what the user typed. To a command
+that acts it says nothing."""
 NOT_CACHED = {**UNCACHED, **COMPLETE}
 
 
@@ -120,7 +120,7 @@ NOT_CACHED = {**UNCACHED, **COMPLETE}
 class OfferHandlers:
     packs: tuple[Pack, ...]
     commands: tuple[SlashCommand, ...] = ()
-    """The slash commands. A pack's prompt of the same name gives way to them."""
+    """They win over a pack's prompt of the same name."""
     artifacts: tuple[PrincipalResource, ...] = ()
 
     @property
@@ -129,8 +129,8 @@ class OfferHandlers:
         return (prompt for pack in self.packs for prompt in pack.prompts if prompt.name not in taken)
 
     def get_offered_prompts(self, person: bool) -> Iterator[SlashCommand | Prompt]:
-        """The prompts in `prompts/list`. `person`: the host is known to reserve prompts for its user. Others fetch
-        every prompt by themselves or hand them to their model, so they do not get commands that act."""
+        """Return the prompts for `prompts/list`. `person`: the host is known to reserve prompts for its user. Other
+        hosts may fetch all prompts or give them to their model, so they get no commands that act."""
         return chain((one for one in self.commands if person or not one.acts), self.prompts)
 
     @property
@@ -143,7 +143,6 @@ class OfferHandlers:
 
     @property
     def prompt_names(self) -> frozenset[str]:
-        """The names of all prompts."""
         return frozenset(prompt.name for prompt in self.get_offered_prompts(person=True))
 
     def list_prompts(self, params: PaginatedRequestParams | None, person: bool) -> dict[str, Any]:
@@ -152,63 +151,57 @@ class OfferHandlers:
 
     def list_resources(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         refuse_cursor(params)
-        found = [{"uri": one.uri, **_build_entry(one)} for one in self.resources]
-        found += [
+        entries = [{"uri": one.uri, **_build_entry(one)} for one in self.resources]
+        entries += [
             {"uri": one.uri_template, **_build_entry(one)} for one in self.artifacts if "{" not in one.uri_template
         ]
-        return NOT_CACHED | {"resources": found}
+        return NOT_CACHED | {"resources": entries}
 
     def list_templates(self, params: PaginatedRequestParams | None) -> dict[str, Any]:
         refuse_cursor(params)
-        holed = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
-        found = [{"uriTemplate": one.uri_template, **_build_entry(one)} for one in holed]
-        return NOT_CACHED | {"resourceTemplates": found}
+        templates = (*self.templates, *(one for one in self.artifacts if "{" in one.uri_template))
+        entries = [{"uriTemplate": one.uri_template, **_build_entry(one)} for one in templates]
+        return NOT_CACHED | {"resourceTemplates": entries}
 
     async def read_resource(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
         uri = str(params.uri)
         for artifact in self.artifacts:
             holes = match_template(artifact.uri_template, uri)
-            kept = await artifact.read(principal, holes) if holes is not None else None
-            if kept is not None:
-                return replace_half_surrogates(
-                    NOT_CACHED | {"contents": [_build_content(uri, artifact.media_type, kept)]}
-                )
+            content = await artifact.read(principal, holes) if holes is not None else None
+            if content is not None:
+                return _build_contents(uri, artifact.media_type, content)
         for resource in self.resources:
             if resource.uri == uri:
-                return replace_half_surrogates(
-                    NOT_CACHED | {"contents": [_build_content(uri, resource.media_type, resource.read())]}
-                )
+                return _build_contents(uri, resource.media_type, resource.read())
         for template in self.templates:
             if (holes := match_template(template.uri_template, uri)) is not None:
-                return replace_half_surrogates(
-                    NOT_CACHED | {"contents": [_build_content(uri, template.media_type, template.read(holes))]}
-                )
+                return _build_contents(uri, template.media_type, template.read(holes))
         raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
     async def get_prompt(self, params: GetPromptRequestParams, speaker: PromptCaller, person: bool) -> dict[str, Any]:
-        found = next((one for one in self.get_offered_prompts(person=True) if one.name == params.name), None)
-        if found is None:
+        prompt = next((one for one in self.get_offered_prompts(person=True) if one.name == params.name), None)
+        if prompt is None:
             raise MCPError(INVALID_PARAMS, f"there is no prompt `{params.name[:80]}`", {"name": params.name[:80]})
-        given = dict(params.arguments or {})
-        if isinstance(found, SlashCommand):
-            given = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in given.items()}
-            if not person and is_acting(found, given):
-                raise MCPError(INVALID_PARAMS, describe_not_offered(found), {"name": found.name})
-        missing = [one for one in found.arguments if one.required and one.name not in given]
+        arguments = dict(params.arguments or {})
+        if isinstance(prompt, SlashCommand):
+            arguments = {name: "" if PLACEHOLDER.fullmatch(value) else value for name, value in arguments.items()}
+            if not person and is_acting(prompt, arguments):
+                raise MCPError(INVALID_PARAMS, describe_not_offered(prompt), {"name": prompt.name})
+        missing = [one for one in prompt.arguments if one.required and one.name not in arguments]
         if missing:
             needed = ", ".join(f"{one.name} ({one.description})" for one in missing)
             raise MCPError(
                 INVALID_PARAMS, f"`{params.name}` needs {needed}", {"missing": [one.name for one in missing]}
             )
-        messages = [dict(message) for message in await _render_prompt(found, given, speaker)]
-        return replace_half_surrogates({"description": found.description, "messages": messages, **COMPLETE})
+        messages = [dict(message) for message in await _render_prompt(prompt, arguments, speaker)]
+        return replace_half_surrogates({"description": prompt.description, "messages": messages, **COMPLETE})
 
     async def complete(self, params: CompleteRequestParams, principal: str, person: bool) -> dict[str, Any]:
         ref, argument = params.ref.model_dump(by_alias=True), params.argument
         values = [
             str(value) for value in await self._find_values(ref, argument.name, argument.value, principal, person)
         ]
-        shown = values[:MOST_COMPLETIONS]
+        shown = values[:MAX_COMPLETIONS]
         more = {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}
         return {"completion": more, **COMPLETE}
 
@@ -217,8 +210,8 @@ class OfferHandlers:
     ) -> list[str]:
         for prompt in self.get_offered_prompts(person):
             if prompt.name == ref.get("name"):
-                named = [one for one in get_shown_arguments(prompt, person) if one.name == name]
-                return [value for one in named if one.values for value in one.values(typed)]
+                matches = [one for one in get_shown_arguments(prompt, person) if one.name == name]
+                return [value for one in matches if one.values for value in one.values(typed)]
         for template in self.templates:
             if template.uri_template == ref.get("uri"):
                 return list(template.values(name, typed)) if template.values else []
@@ -229,23 +222,23 @@ class OfferHandlers:
 
 
 async def _render_prompt(
-    found: SlashCommand | Prompt, given: Mapping[str, str], speaker: PromptCaller
+    prompt: SlashCommand | Prompt, arguments: Mapping[str, str], speaker: PromptCaller
 ) -> Sequence[Mapping[str, Any]]:
-    if isinstance(found, SlashCommand):
-        return await found.run(speaker, given)
-    if found.ask is not None:
-        given = {**given, **await found.ask(speaker.client, given)}
-    return await found.render_for(speaker.principal, given) if found.render_for else found.render(given)
+    if isinstance(prompt, SlashCommand):
+        return await prompt.run(speaker, arguments)
+    if prompt.ask is not None:
+        arguments = {**arguments, **await prompt.ask(speaker.client, arguments)}
+    return await prompt.render_for(speaker.principal, arguments) if prompt.render_for else prompt.render(arguments)
 
 
-def is_acting(command: SlashCommand, given: Mapping[str, str]) -> bool:
-    return command.acts or any(one.acts and given.get(one.name, "").strip() for one in command.arguments)
+def is_acting(command: SlashCommand, arguments: Mapping[str, str]) -> bool:
+    return command.acts or any(one.acts and arguments.get(one.name, "").strip() for one in command.arguments)
 
 
 def describe_not_offered(command: SlashCommand) -> str:
     return (
-        f"Nothing was done: `{command.name}` is not offered to this client, which is not known to keep prompts for its "
-        f"user. The user types `{command.typed}` at a terminal."
+        f"Nothing was done: `{command.name}` is not offered to this client, where prompts may be used by others than "
+        f"its user. The user can type `{command.typed}` at a terminal."
     )
 
 
@@ -254,9 +247,9 @@ def get_shown_arguments(prompt: SlashCommand | Prompt, person: bool) -> list[Pro
 
 
 def refuse_cursor(params: PaginatedRequestParams | None) -> None:
-    """Every list fits on one page, so no cursor can be ours."""
+    """Refuse any cursor: every list has one page."""
     if params is not None and params.cursor is not None:
-        raise MCPError(INVALID_PARAMS, "this cursor is not one of ours; the list has one page")
+        raise MCPError(INVALID_PARAMS, "this cursor is not ours; the list has one page")
 
 
 def match_template(template: str, uri: str) -> dict[str, str] | None:
@@ -279,7 +272,6 @@ def _build_entry(one: Resource | Template | PrincipalResource) -> dict[str, Any]
     return {"name": one.name, "description": one.description, "mimeType": one.media_type}
 
 
-def _build_content(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
-    if isinstance(content, bytes):
-        return {"uri": uri, "mimeType": media_type, "blob": base64.b64encode(content).decode()}
-    return {"uri": uri, "mimeType": media_type, "text": content}
+def _build_contents(uri: str, media_type: str, content: str | bytes) -> dict[str, Any]:
+    value = {"blob": base64.b64encode(content).decode()} if isinstance(content, bytes) else {"text": content}
+    return replace_half_surrogates(NOT_CACHED | {"contents": [{"uri": uri, "mimeType": media_type, **value}]})

@@ -1,4 +1,4 @@
-"""Which resources can a client read? Those about its own runs."""
+"""Which resources can a client read? The reports and summaries of its own runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -9,20 +9,20 @@ from mcp_server.state import runs
 from mcp_server.state.store import Store
 from mcp_server.state.summaries import build_run_summary, find_known_runs
 
-# Where is a run's report read? At an address of its own, and only by the principal whose run it was.
+# A report has an address of its own, at which only the principal of the run can read it.
 
-NO_REPORT = "No run of yours is over yet, so there is no report. `complete` ends a run, and writes one."
-ABOUT_REPORTS = "What was found when a run was over: issues, missing steps, next actions."
+NO_REPORT = "You have not finished a run yet, so there is no report. `complete` ends a run and writes one."
+ABOUT_REPORTS = "What the checks found in a finished run: issues, missing steps, next actions."
 
 
 def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[PrincipalResource, ...]:
-    """The newest report is at the plain address, each other one below it under the name of its run."""
+    """Build the newest report at the plain address, and every report below it under the name of its run."""
 
     async def read(principal: str, holes: Mapping[str, str]) -> str | None:
-        found = await store.read(partial(runs.find_report, run=holes.get("run"), principal=principal))
-        if found is None:
+        report = await store.read(partial(runs.find_report, run=holes.get("run"), principal=principal))
+        if report is None:
             return None if "run" in holes else NO_REPORT
-        return redact(found.format_text())
+        return redact(report.format_text())
 
     return (
         PrincipalResource(REPORT_ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),
@@ -30,18 +30,16 @@ def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[
     )
 
 
-# Where does a client read the summary of a run? At an address with the run in it, and only if the run is its own.
+# A summary has an address with the run in it, at which only the principal of the run can read it.
 
 MARKDOWN = "text/markdown"
-NO_SUMMARY = "Nothing is on record for you yet, so there is no summary. The first call begins one."
-ABOUT_SUMMARIES = (
-    "Goals, decisions, current plan, open issues and important outputs, from what is on record; no reasoning."
-)
+NO_SUMMARY = "Nothing is recorded for you yet, so there is no summary. Your first call starts one."
+ABOUT_SUMMARIES = "Goals, decisions, current plan, open issues and important outputs, from the record; no reasoning."
 
 
 def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
     async def list_known_runs(principal: str) -> Sequence[str]:
-        # A call that ended a moment ago is still on its way into the ledger; a reader expects it to be there.
+        # Wait for the writer: a reader expects a call that just ended to be in the ledger.
         await store.write(lambda _tx: None)
         return await store.read(partial(find_known_runs, principal=principal))
 
@@ -49,9 +47,9 @@ def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
         runs = await list_known_runs(principal)
         run = holes.get("run", LATEST)
         chosen = next(iter(runs), None) if run == LATEST else run
-        found = await store.read(partial(build_run_summary, run=chosen)) if chosen is not None else None
-        if found is not None and found.principal == principal:
-            return found.text
+        summary = await store.read(partial(build_run_summary, run=chosen)) if chosen is not None else None
+        if summary is not None and summary.principal == principal:
+            return summary.text
         return NO_SUMMARY if run == LATEST else None
 
     async def complete_run(principal: str, _hole: str, typed: str) -> Sequence[str]:
@@ -61,14 +59,14 @@ def build_summary_resources(store: Store) -> tuple[PrincipalResource, ...]:
         PrincipalResource(
             format_summary_address(LATEST),
             "summary",
-            f"What your latest run came to. {ABOUT_SUMMARIES}",
+            f"The summary of your latest run. {ABOUT_SUMMARIES}",
             MARKDOWN,
             read,
         ),
         PrincipalResource(
             format_summary_address("{run}"),
             "summary of a run",
-            f"What a run came to. {ABOUT_SUMMARIES}",
+            f"The summary of a run. {ABOUT_SUMMARIES}",
             MARKDOWN,
             read,
             complete_run,

@@ -1,7 +1,7 @@
-"""What does telemetry show of a request? One span, and one measurement of how long it took.
+"""What does telemetry record of a request? One span, and one measurement of its duration.
 
-Names follow the conventions for MCP and generative AI; ours begin with `menugate.`. Nothing that a caller wrote goes
-in: names of tools, prompts and methods only if we know them; no arguments, no results, no error texts.
+Names follow the conventions for MCP and generative AI; our own start with `menugate.`. Nothing that a caller wrote is
+included: names of tools, prompts and methods only if we know them; no arguments, results or error texts.
 """
 
 import time
@@ -43,7 +43,7 @@ class SpanNames:
     tools: frozenset[str]
     prompts: frozenset[str]
     owner: str
-    """The person who runs this process; a trace that they began continues in ours."""
+    """The person who runs this process; only their traces continue in ours."""
 
 
 @dataclass
@@ -58,21 +58,21 @@ class Telemetry:
         self.operation = self._make_histogram("mcp.server.operation.duration", "How long a request took.")
         self.session = self._make_histogram("mcp.server.session.duration", "How long a connection lasted.")
 
-    def _make_histogram(self, name: str, says: str) -> Histogram:
-        return self.meter.create_histogram(name, "s", says, explicit_bucket_boundaries_advisory=BUCKETS)
+    def _make_histogram(self, name: str, description: str) -> Histogram:
+        return self.meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=BUCKETS)
 
     async def watch_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """The outermost middleware, so that it sees what the client gets."""
+        """Measure a request; the outermost middleware, so that it sees what the client gets."""
         who = identify_caller(ctx, self.known.owner)
         if who.protocol.connects:
             self._measure_connection(ctx, who)
         attributes = self._build_attributes(ctx, who)
-        around, links = self._read_trace(ctx, who)
+        parent, links = self._read_trace(ctx, who)
         name = " ".join(str(attributes[key]) for key in NAMING if key in attributes)
-        began = time.perf_counter()
+        start = time.perf_counter()
         with self.tracer.start_as_current_span(
             name,
-            context=around,
+            context=parent,
             kind=SpanKind.SERVER,
             attributes=attributes,
             links=links,
@@ -80,77 +80,77 @@ class Telemetry:
             set_status_on_exception=False,
         ) as span:
             try:
-                answer = await call_next(ctx)
-                wrong = "tool_error" if _is_error(answer) else ""
-            except MCPError as told:
-                wrong = str(told.error.code)
-                span.set_attribute("rpc.response.status_code", wrong)
-                self._end_span(span, attributes, wrong, began)
+                result = await call_next(ctx)
+                error = "tool_error" if _is_error(result) else ""
+            except MCPError as mcp_error:
+                error = str(mcp_error.error.code)
+                span.set_attribute("rpc.response.status_code", error)
+                self._end_span(span, attributes, error, start)
                 raise
             except BaseException:
-                self._end_span(span, attributes, OTHER, began)
+                self._end_span(span, attributes, OTHER, start)
                 raise
-            self._end_span(span, attributes, wrong, began)
-            return answer
+            self._end_span(span, attributes, error, start)
+            return result
 
-    def note_decision(self, judged: Judged) -> None:
+    def note_decision(self, judgement: Judged) -> None:
         """Put the decision on the span of the request it was made for."""
-        decision = judged.decision
+        decision = judgement.decision
         trace.get_current_span().set_attributes(
             {
-                "menugate.mode": judged.session.mode or "ROOT",
-                "menugate.stage": str(judged.session.stage),
-                "menugate.profile": str(judged.posture.profile),
+                "menugate.mode": judgement.session.mode or "ROOT",
+                "menugate.stage": str(judgement.session.stage),
+                "menugate.profile": str(judgement.posture.profile),
                 "menugate.decision": str(decision.verdict),
                 **({"menugate.layer": str(decision.layer)} if decision.layer else {}),
                 **({"menugate.code": str(decision.code)} if decision.code else {}),
                 **({"menugate.rule": decision.rule} if decision.rule else {}),
                 # A carrier's span names the carried tool, once that is known to be ours.
-                **({"menugate.tool": judged.tool} if judged.tool in self.known.tools else {}),
+                **({"menugate.tool": judgement.tool} if judgement.tool in self.known.tools else {}),
             }
         )
 
-    def _end_span(self, span: Span, attributes: Mapping[str, Any], wrong: str, began: float) -> None:
-        if wrong:
-            span.set_attribute("error.type", wrong)
+    def _end_span(self, span: Span, attributes: Mapping[str, Any], error: str, start: float) -> None:
+        if error:
+            span.set_attribute("error.type", error)
             span.set_status(StatusCode.ERROR)
-        said = dict(attributes) | ({"error.type": wrong} if wrong else {})
-        self.operation.record(time.perf_counter() - began, {key: said[key] for key in MEASURED if key in said})
+        measured = dict(attributes) | ({"error.type": error} if error else {})
+        self.operation.record(time.perf_counter() - start, {key: measured[key] for key in MEASURED if key in measured})
 
     def _build_attributes(self, ctx: Context, who: Caller) -> dict[str, Any]:
         params = cast(Mapping[str, Any], ctx.params or {})
         name, method = params.get("name"), ctx.method if ctx.method in METHODS else OTHER
-        found: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "mcp.method.name": method,
             "mcp.protocol.version": ctx.protocol_version,
             "network.transport": "pipe" if who.transport == "stdio" else "tcp",
         }
         if isinstance(ctx.request_id, int):
-            found["jsonrpc.request.id"] = str(ctx.request_id)
+            attributes["jsonrpc.request.id"] = str(ctx.request_id)
         if method == "tools/call":
-            found["gen_ai.operation.name"] = "execute_tool"
+            attributes["gen_ai.operation.name"] = "execute_tool"
             if name in self.known.tools:
-                found["gen_ai.tool.name"] = name
+                attributes["gen_ai.tool.name"] = name
         elif method == "prompts/get" and name in self.known.prompts:
-            found["gen_ai.prompt.name"] = name
+            attributes["gen_ai.prompt.name"] = name
         elif isinstance(uri := params.get("uri"), str) and uri.startswith(OURS):
-            # The part before the last names a run, and a caller may write anything there.
-            found["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
-        return found
+            # Leave out the run, in place of which a caller may write anything.
+            attributes["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
+        return attributes
 
     def _read_trace(self, ctx: Context, who: Caller) -> tuple[Around | None, list[Link]]:
-        """Read the client's trace. Anybody can claim one, so ours continues it only for the person's own process, and
-        merely links to anybody else's."""
+        """Read the client's trace. Anyone can claim one, so ours continues it only for the person's own process, and
+        only links to others."""
         meta = dict(ctx.meta or {})
         try:
-            around = _W3C.extract(meta)
+            parent = _W3C.extract(meta)
         except (TypeError, ValueError, AttributeError):
             return None, []
-        theirs = trace.get_current_span(around).get_span_context()
+        theirs = trace.get_current_span(parent).get_span_context()
         if not theirs.is_valid:
             return None, []
         if who.transport == "stdio" and who.principal == self.known.owner:
-            return around, []
+            return parent, []
         return None, [Link(theirs)]
 
     def _measure_connection(self, ctx: Context, who: Caller) -> None:
@@ -165,7 +165,7 @@ class Telemetry:
 NAMING = ("mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name")
 
 
-def _is_error(answer: object) -> bool:
-    if isinstance(answer, Mapping):
-        return cast(Mapping[str, Any], answer).get("isError") is True
-    return getattr(answer, "is_error", False) is True
+def _is_error(result: object) -> bool:
+    if isinstance(result, Mapping):
+        return cast(Mapping[str, Any], result).get("isError") is True
+    return getattr(result, "is_error", False) is True

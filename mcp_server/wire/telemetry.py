@@ -1,5 +1,4 @@
-"""How is telemetry switched on? Spans and metrics follow OpenTelemetry's conventions; if it is off, none of it is
-loaded."""
+"""Is telemetry on? Spans and metrics follow OpenTelemetry's conventions; while it is off, none of it is loaded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ class TelemetryUnavailable(Exception):
 
 
 class TelemetrySettings(NamedTuple):
-    """What the operator asked for: an exporter each for spans and for metrics, `otlp`, `console` or nothing."""
+    """The exporters for spans and for metrics: `otlp`, `console`, or empty for none."""
 
     traces: str
     metrics: str
@@ -29,11 +28,11 @@ class TelemetryHandle:
 
 
 def start_telemetry(
-    wish: TelemetrySettings, tools: frozenset[str], prompts: frozenset[str], owner: str
+    settings: TelemetrySettings, tools: frozenset[str], prompts: frozenset[str], owner: str
 ) -> TelemetryHandle | None:
-    if not (wish.traces or wish.metrics):
+    if not (settings.traces or settings.metrics):
         return None
     from mcp_server.wire.spans import SpanNames
     from mcp_server.wire.telemetry_export import start_exporters
 
-    return start_exporters(wish, SpanNames(tools, prompts, owner))
+    return start_exporters(settings, SpanNames(tools, prompts, owner))

@@ -1,6 +1,6 @@
-"""How is telemetry started? From the standard OTEL_* variables, with the SDK of the extra `otel`, and never on stdout.
+"""How is telemetry started? With the SDK of the extra `otel` and the standard OTEL_* variables, and never on stdout.
 
-The SDK reads these variables itself; which exporters to use was read with the other settings.
+The SDK reads these variables itself, except which exporters to use: that is one of our settings.
 """
 
 import sys
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 FLUSH_MS = 2_000
 
 
-def start_exporters(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandle:
+def start_exporters(settings: TelemetrySettings, names: SpanNames) -> TelemetryHandle:
     try:
-        tracing, metering = _build_providers(wish)
+        tracing, metering = _build_providers(settings)
     except ImportError as missing:
         raise TelemetryUnavailable(
-            f"telemetry is asked for by an OTEL_ variable, and `{missing.name}` is not installed; install"
+            f"an OTEL_ variable turns telemetry on, but `{missing.name}` is not installed; install"
             " menugate[otel], or unset the variable."
         ) from None
 
@@ -37,28 +37,28 @@ def start_exporters(wish: TelemetrySettings, known: SpanNames) -> TelemetryHandl
         metering.shutdown(FLUSH_MS)
 
     def stop() -> None:
-        # The exporters retry for as long as they like; a daemon thread ends with the process.
+        # The exporters may retry for ever; a daemon thread ends with the process.
         thread = threading.Thread(target=flush_and_shut_down, name="menugate-telemetry", daemon=True)
         thread.start()
         thread.join(FLUSH_MS / 1000)
 
     tracer, meter = tracing.get_tracer("menugate", __version__), metering.get_meter("menugate", __version__)
-    telemetry = Telemetry(tracer, meter, known)
+    telemetry = Telemetry(tracer, meter, names)
     return TelemetryHandle(telemetry, stop)
 
 
-def _build_providers(wish: TelemetrySettings) -> "tuple[TracerProvider, MeterProvider]":
+def _build_providers(settings: TelemetrySettings) -> "tuple[TracerProvider, MeterProvider]":
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    about = _build_resource(wish.workspace)
-    tracing = TracerProvider(resource=about, shutdown_on_exit=False)
-    if wish.traces:
-        tracing.add_span_processor(BatchSpanProcessor(_make_span_exporter(wish.traces)))
-    readers = [PeriodicExportingMetricReader(_make_metric_exporter(wish.metrics))] if wish.metrics else []
-    return tracing, MeterProvider(readers, resource=about, shutdown_on_exit=False)
+    resource = _build_resource(settings.workspace)
+    tracing = TracerProvider(resource=resource, shutdown_on_exit=False)
+    if settings.traces:
+        tracing.add_span_processor(BatchSpanProcessor(_make_span_exporter(settings.traces)))
+    readers = [PeriodicExportingMetricReader(_make_metric_exporter(settings.metrics))] if settings.metrics else []
+    return tracing, MeterProvider(readers, resource=resource, shutdown_on_exit=False)
 
 
 def _build_resource(workspace: str) -> "Resource":
@@ -94,5 +94,5 @@ def _make_metric_exporter(name: str) -> "MetricExporter":
 def _check_exporter(name: str) -> None:
     if name != "otlp":
         raise TelemetryUnavailable(
-            f"`{name[:40]}` is no exporter known here; OTEL_*_EXPORTER is otlp, console or none."
+            f"`{name[:40]}` is not a supported exporter; set OTEL_*_EXPORTER to otlp, console or none."
         )

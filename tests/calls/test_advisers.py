@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_server.calls.advisers import MOST_CALLS, MOST_LINE, MOST_RECORD, MOST_REPLY, ModelAdviser
-from mcp_server.calls.reviews import MOST_NAMED, CheckResult, FinishedRun
+from mcp_server.calls.advisers import MAX_CALLS, MAX_LINE_CHARS, MAX_RECORD_CHARS, MAX_REPLY_BYTES, ModelAdviser
+from mcp_server.calls.reviews import MAX_NAMED, CheckResult, FinishedRun
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import PromptFolder as Folder
 from mcp_server.config.prompts import Prompts
@@ -46,12 +46,12 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 def reviewer(store: Store, one: Oracle, **changed: Any) -> ModelAdviser:
     wish = Reviewing(one.url, "127.0.0.1", one.port, "some-model", "REVIEW_KEY", patience=10.0)
     asks = ModelAdviser(
-        wish=wish,
+        reviewing=wish,
         key=KEY,
         network=build_single_place_network(wish.place, parse_destinations(())),
         store=store,
         redactor=Redactor((KEY, SECRET)),
-        say=Prompts((Folder("shipped", DATA / "prompts"),)).render_prompt,
+        render_prompt=Prompts((Folder("shipped", DATA / "prompts"),)).render_prompt,
     )
     return replace(asks, **changed)
 
@@ -86,10 +86,10 @@ async def test_it_is_bounded_whatever_comes(store: Store) -> None:
     with oracle() as one:
         one.says(EMPTY | {"issues": ["x" * 10_000, *(f"issue {number}" for number in range(50))]})
         opinion = (await reviewer(store, one).review_run(run())).opinion
-        assert opinion is not None and len(opinion.issues) == MOST_NAMED + 1
-        assert len(opinion.issues[0]) <= MOST_LINE
+        assert opinion is not None and len(opinion.issues) == MAX_NAMED + 1
+        assert len(opinion.issues[0]) <= MAX_LINE_CHARS
         assert opinion.issues[-1] == "and 41 more"
-        one.body = b'{"choices": "' + b"x" * MOST_REPLY + b'"}'
+        one.body = b'{"choices": "' + b"x" * MAX_REPLY_BYTES + b'"}'
         assert "longer than 256 KB" in (await reviewer(store, one).review_run(run())).unchecked[0]
         one.body = b"[" * 200_000
         assert "is not JSON" in (await reviewer(store, one).review_run(run())).unchecked[0]
@@ -132,7 +132,7 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
             "- bash (run-command): problem, TOOL_FAILED, tests failed",
             "- fs_delete (destroy-local): did not run, DENIED: [redacted]",
             "- fs_move (write-local): the person was asked first",
-            "- wait (read-local): nothing is known of how it ended",
+            "- wait (read-local): it is unknown how it ended",
             "done with [redacted] and [redacted]",
         ):
             assert f"\n{line}\n" in heard.said
@@ -141,25 +141,25 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
         many = [{"kind": "intent", "tool": f"tool_{number}", "effect": "read-local"} for number in range(10_000)]
         await reviewer(store, one).review_run(run(*many, answer="long " * 100_000))
         said = one.heard[1].said
-        assert len(said) < MOST_RECORD + 500
-        assert f"({10_000 - MOST_CALLS} earlier ones are left out)" in said
+        assert len(said) < MAX_RECORD_CHARS + 500
+        assert f"({10_000 - MAX_CALLS} earlier ones left out)" in said
         assert "tool_9799 " not in said
 
 
 @pytest.mark.parametrize(
     ("profile", "key", "why"),
     [
-        (Profile.RESTRICTED, KEY, "not asked, because at profile `restricted` nothing is sent out"),
+        (Profile.RESTRICTED, KEY, "not asked, because nothing is sent out at profile `restricted`"),
         (Profile.NORMAL, "", "not asked, because the environment variable `REVIEW_KEY` holds no key"),
         (
             Profile.NORMAL,
             "two\nlines",
-            "not asked, because what the environment variable `REVIEW_KEY` holds cannot be a key",
+            "not asked, because the environment variable `REVIEW_KEY` does not hold a valid key",
         ),
         (
             Profile.NORMAL,
             "schlüssel",
-            "not asked, because what the environment variable `REVIEW_KEY` holds cannot be a key",
+            "not asked, because the environment variable `REVIEW_KEY` does not hold a valid key",
         ),
     ],
 )
@@ -182,8 +182,8 @@ async def test_who_does_not_answer_or_is_not_there_is_named(store: Store) -> Non
     with oracle() as one:
         one.silent = True
         asks = reviewer(store, one)
-        late = await replace(asks, wish=replace(asks.wish, patience=0.2)).review_run(run())
-    assert late.unchecked == ("a model's review: The server did not answer in full within 0.2 s.",)
+        late = await replace(asks, reviewing=replace(asks.reviewing, patience=0.2)).review_run(run())
+    assert late.unchecked == ("a model's review: No whole answer came within 0.2 s.",)
     gone = await reviewer(store, one).review_run(run())
     assert gone.unchecked[0].startswith(f"a model's review: `127.0.0.1:{one.port}` cannot be reached: ")
     assert gone.opinion is not None and not gone.opinion.answered
@@ -192,7 +192,7 @@ async def test_who_does_not_answer_or_is_not_there_is_named(store: Store) -> Non
 async def test_the_door_leads_to_the_endpoint_alone(store: Store) -> None:
     with oracle() as one, oracle() as other:
         asks = reviewer(store, one)
-        seen = await replace(asks, wish=replace(asks.wish, endpoint=other.url)).review_run(run())
+        seen = await replace(asks, reviewing=replace(asks.reviewing, endpoint=other.url)).review_run(run())
         assert (one.heard, other.heard) == ([], [])
     assert "are not allowed here" in seen.unchecked[0]
 
@@ -239,7 +239,7 @@ def test_a_report_comes_back_as_it_was_written_down() -> None:
     older = {"run": "r", "principal": "me", "session": "s", "status": "success", "summary": "so"}
     assert parse_report(older).opinion is None
     text = RunReport("r", "me", "s", "success", "so", opinion=opinion).format_text()
-    assert text.index("## Suggested next actions") < text.index("## A model's words, checked by nobody (m)")
+    assert text.index("## Suggested next actions") < text.index("## A model's words, unchecked (m)")
     assert "- issue: i\n- missing step: m\n- suggested next action: n" in text
     assert (
         "words" not in RunReport("r", "me", "s", "success", "so", opinion=AdviserOpinion("m", "h:1", 9)).format_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.calls.memory import MOST_LINES, ProjectMemory, distil_answer, rank_entries
+from mcp_server.calls.memory import MAX_LINES, ProjectMemory, distil_answer, rank_entries
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.memory import LONGEST, MOST, MemoryEntry, Tier
 from mcp_server.model.sessions import Session
@@ -63,7 +63,7 @@ async def test_an_entry_stays_short_however_many_files_were_changed() -> None:
 
 async def test_an_answer_of_a_thousand_decisions_is_a_few() -> None:
     found = distil_answer("".join(f"Decision: {number}\nFact: {number}\n" for number in range(1000)))
-    assert [tier for tier, _ in found].count(DECISION) == [tier for tier, _ in found].count(FACT) == MOST_LINES
+    assert [tier for tier, _ in found].count(DECISION) == [tier for tier, _ in found].count(FACT) == MAX_LINES
 
 
 class Clock:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from mcp_server.calls.reviews import (
-    MOST_NAMED,
+    MAX_NAMED,
     CheckResult,
     FinishedRun,
     build_commit_check,
@@ -53,15 +53,15 @@ async def test_what_went_through_in_the_end_is_no_issue() -> None:
     ]
     seen = await check_failed_calls(run(*rows))
     assert seen.issues == (
-        "`Write` failed (STALE), and was not made up for",
-        "`fs_delete` was refused (APPROVAL_DENIED), and was not made up for",
+        "`Write` failed (STALE) and never succeeded after that",
+        "`fs_delete` was refused (APPROVAL_DENIED) and never succeeded after that",
     )
     assert await check_failed_calls(run(ran("Read"))) == CheckResult()
 
 
 async def test_many_issues_are_counted() -> None:
-    seen = await check_failed_calls(run(*(ran(f"tool{number}", "TIMEOUT") for number in range(MOST_NAMED + 3))))
-    assert len(seen.issues) == MOST_NAMED + 1
+    seen = await check_failed_calls(run(*(ran(f"tool{number}", "TIMEOUT") for number in range(MAX_NAMED + 3))))
+    assert len(seen.issues) == MAX_NAMED + 1
     assert seen.issues[-1] == "and 3 more"
 
 
@@ -148,4 +148,4 @@ async def test_git_says_what_no_commit_holds(workspace: Path) -> None:
     subprocess.run([git, "config", "core.fsmonitor", str(hook)], cwd=workspace, check=True)
     await seen()
     assert not (workspace / "spied").exists()
-    assert (await seen(None)).unchecked == ("uncommitted changes: git is not at hand",)
+    assert (await seen(None)).unchecked == ("uncommitted changes: git is not installed",)

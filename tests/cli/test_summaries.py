@@ -145,7 +145,7 @@ def test_nobody_reads_another_ones_run(workspace: Path, home: Path, tmp_path: Pa
         assert "result" in ask(house.token, "resources/read", {"uri": uri})
         assert ask(token, "resources/read", {"uri": uri})["error"]["code"] == -32602
         others = ask(token, "resources/read", {"uri": LATEST})["result"]["contents"][0]["text"]
-        assert others.startswith("Nothing is on record for you yet")
+        assert others.startswith("Nothing is recorded for you yet")
         ref = {"type": "ref/resource", "uri": "menugate://run/{run}/summary"}
         asked = {"ref": ref, "argument": {"name": "run", "value": ""}}
         assert ask(token, "completion/complete", asked)["result"]["completion"]["values"] == ["latest"]

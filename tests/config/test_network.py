@@ -34,4 +34,4 @@ def test_what_is_no_place_is_named_with_its_line(tmp_path: Path) -> None:
     file.write_text("network:\n  allow:\n    - github.com\n    - https://github.com\n    - a.*.org\n")
     faults = refused(config=file)
     assert [(fault.line, fault.key) for fault in faults] == [(4, "network.allow[1]"), (5, "network.allow[2]")]
-    assert "a URL is not meant" in str(faults)
+    assert "a URL is not allowed" in str(faults)

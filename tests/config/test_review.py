@@ -48,7 +48,7 @@ def test_nobody_is_meant_unless_somebody_is_named(tmp_path: Path) -> None:
         (f"endpoint: '{HOST}/v1#hunter2', model: m", "review.endpoint", "this is not a web address"),
         ("endpoint: 'https://h:99999/v1', model: m", "review.endpoint", "this is not a URL"),
         ("endpoint: 'https://[::1/v1', model: m", "review.endpoint", "this is not a URL"),
-        ("endpoint: 'https://a..b/v1', model: m", "review.endpoint", "is no name of a host"),
+        ("endpoint: 'https://a..b/v1', model: m", "review.endpoint", "is not a host name"),
         (
             "endpoint: 'https://me:hunter2@h.example/v1', model: m",
             "review.endpoint",

@@ -123,7 +123,7 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         (
             "steer",
             {"axis": "model-mode", "value": "fast", "scope": "next-milestone"},
-            "comes into force next-milestone",
+            "will be in force next-milestone",
         ),
         ("mode", {"value": "building"}, "Did you mean `build`?"),
         ("mode", {"value": "plan", "scope": "later"}, "Nothing was changed"),
@@ -131,7 +131,7 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         ("mode", {"value": "plan", "options": "chat"}, "Nothing was changed"),
         ("mode", {"value": " "}, "`mode` needs a value"),
         ("mode", {"value": "$1", "scope": "$2", "options": "$3"}, "`mode` needs a value"),
-        ("autonomous", {"scope": "$1", "options": "$2"}, "Nothing was changed: `autonomous` needs a word"),
+        ("autonomous", {"scope": "$1", "options": "$2"}, "Nothing was changed: `autonomous` needs a scope"),
         ("doctor", {"what": "$1"}, "In order."),
         ("pause", {"when": "$1", "reason": "$2"}, "Nothing was changed: `pause` needs the word `now`"),
         ("stop", {"when": "soon"}, "Nothing was changed: `stop` needs the word `now`"),
@@ -139,7 +139,7 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         ("next", {"units": "1"}, "The user resumed the run."),
         ("status", {}, "In force: "),
         ("doctor", {}, "In order."),
-        ("doctor", {"what": "everything"}, "takes `fix`, or nothing"),
+        ("doctor", {"what": "everything"}, "takes `fix` or no argument"),
     ],
 )
 def test_what_each_says(here: Here, name: str, arguments: dict[str, str], says: str) -> None:
@@ -175,11 +175,11 @@ def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope
             assert f"profile from normal to trusted ({scope})" in asked.params["message"]
             said = words(asked.answer(reply))
             assert "Nothing changes until the user confirms it at a terminal" in said
-            assert "own choice" not in said
+            assert "The user chose this" not in said
             assert not PUSHING.search(said), said
             assert here.value("profile", "alice") == "normal"
         said = words(question(one, wish, "prompts/get").decline())
-        assert "Nothing was changed: the user was asked and declined." in said
+        assert "Nothing was changed: the user declined." in said
         assert len(here.posture("alice")["to_come"]) == 1, "what nobody answered waits for the terminal"
         question(one, wish, "prompts/get").accept()
         after = here.posture("alice")
@@ -188,7 +188,7 @@ def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope
         # Lowering, or what is no raise, asks nobody.
         assert "messages" in get(one, "permission-profile", value="restricted")["result"]
     told = typed(here.work, here.home, "messages", "--all")
-    assert f"More is allowed than before: profile trusted, {scope}. It was asked for in claude-code" in told
+    assert f"More is allowed than before: profile trusted, {scope}. This was requested in claude-code" in told
     typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
     reset(here, "alice")
 
@@ -243,7 +243,7 @@ def test_keeping_a_profile_beyond_its_time_is_raising_it(here: Here, era: str, l
     before = here.posture("alice")["to_come"]
     with here.speaker("alice", era=era, able=FORM) as one:
         asked = question(one, {"name": "permission-profile", "arguments": wish}, "prompts/get")
-        assert "declined" in words(asked.decline())
+        assert "the user declined" in words(asked.decline())
         assert here.posture("alice")["to_come"] == before
     with here.speaker("alice", era=era) as one:
         assert "menugate steer --confirm" in words(get(one, "permission-profile", **wish))

@@ -64,7 +64,7 @@ def test_a_finished_run_is_reviewed_by_the_model(workspace: Path, home: Path) ->
     assert "IGNORE" not in json.dumps(done)
     text = typed(workspace, home, "report")
     assert read["result"]["contents"][0]["text"].rstrip() in text
-    found = text.partition("## A model's words, checked by nobody (some-model)")
+    found = text.partition("## A model's words, unchecked (some-model)")
     assert "`fs_delete` was refused (PROFILE_TOO_LOW)" in found[0] and "IGNORE" not in found[0]
     assert found[2].split("\n- ")[1:] == [
         "summary: It reads a note and says so.",
@@ -113,7 +113,7 @@ def test_nobody_waits_for_a_model_that_nobody_waits_for(workspace: Path, home: P
         assert not one.closing.is_set()
     shown = report(workspace, home)
     assert (shown["status"], shown["opinion"]) == ("success", None)
-    assert shown["unchecked"][-1] == "a model's review: taken back while it was asked for"
+    assert shown["unchecked"][-1] == "a model's review: cancelled before the model answered"
 
 
 def test_at_restricted_nothing_is_sent(workspace: Path, home: Path) -> None:

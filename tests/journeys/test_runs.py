@@ -253,7 +253,7 @@ def test_nobody_reads_the_report_of_somebody_else(workspace: Path, home: Path, t
         with raw(here, token=token) as guest:
             assert "error" in guest.request("resources/read", {"uri": uri})
             newest = guest.request("resources/read", {"uri": "menugate://report"})["result"]["contents"]
-            assert newest[0]["text"].startswith("No run of yours is over yet")
+            assert newest[0]["text"].startswith("You have not finished a run yet")
 
 
 @pytest.mark.parametrize("era", ERAS)

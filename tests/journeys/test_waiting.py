@@ -46,8 +46,8 @@ def test_a_paused_run_is_named_until_it_goes_on_or_is_over(workspace: Path, home
         for _ in range(2):
             one.call("fs_list_directory", path=".")
         (held,) = facts(workspace, home)["paused"]
-        assert (held["by"], "budget of 1 calls" in held["reason"]) == ("budget", True)
-        line = next(line for line in typed(workspace, home, "status").splitlines() if "budget of 1 calls" in line)
+        assert (held["by"], "budget of 1 call" in held["reason"]) == ("budget", True)
+        line = next(line for line in typed(workspace, home, "status").splitlines() if "budget of 1 call" in line)
         command = line.partition("`menugate ")[2].partition("`")[0]
         assert typed(workspace, home, *command.split()).startswith(f"Resumed the runs of session {held['session']}.")
         assert facts(workspace, home)["paused"] == []

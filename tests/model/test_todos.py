@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from mcp_server.model.results import Problem
 from mcp_server.model.todos import (
-    KEPT,
+    MAX_CLAIMS,
     Criterion,
     CriterionVerdict,
     Evidence,
@@ -149,7 +149,7 @@ class Work(RuleBasedStateMachine):
         assert steps <= {(p, i), (i, c), (c, c), (c, i), (c, v)}
         assert (self.todo.state is TodoState.VERIFIED) == (self.todo.by != "")
         assert self.why[-1:] != ["claim"] or self.todo.state is TodoState.CLAIMED
-        assert len(self.todo.claims) == min(self.claims, KEPT)
+        assert len(self.todo.claims) == min(self.claims, MAX_CLAIMS)
 
 
 Work.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
@@ -166,5 +166,5 @@ def test_what_is_remembered_of_old_claims_is_bounded() -> None:
     for turn in range(600):
         todo = done(judge(todo, [result(CriterionVerdict.FAILED)]))
         todo = done(claim(todo, LONG, [Evidence("note", f"run {turn}")]))
-    assert len(todo.claims) == KEPT
+    assert len(todo.claims) == MAX_CLAIMS
     assert len(str(todo.body)) < 12_000

@@ -36,13 +36,13 @@ async def test_a_client_quicker_than_its_own_notice_is_not_waited_for_in_vain(wo
         with anyio.fail_after(PATIENCE):
             await house.notifier.announce_move(watch.live, before, watch, None)
         assert watch.relists is True
-        assert watch.awaited == set()
+        assert watch.fetch_events == set()
 
 
 async def test_one_that_does_not_read_its_stream_keeps_nobody_waiting(
     workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notifications, "TELLING", 0.05)
+    monkeypatch.setattr(notifications, "SEND_SECONDS", 0.05)
     async with within.house(workspace, home) as house:
         heard: list[str] = []
 

@@ -174,7 +174,7 @@ def test_an_exporter_nobody_knows_is_refused_at_the_start(
         assert line.process.wait(served.PATIENCE) == 1
         assert line.process.stderr is not None
         said = line.process.stderr.read().decode()
-    assert "`zipkin` is no exporter known here" in said and "Traceback" not in said
+    assert "`zipkin` is not a supported exporter" in said and "Traceback" not in said
 
 
 @pytest.mark.heavy  # as long as it is waited for

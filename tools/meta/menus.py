@@ -15,24 +15,24 @@ from tools.meta.definitions import (
 
 
 async def show_overview(ctx: Context, _args: MenuArguments) -> Ending:
-    return ctx.desk.show_menu()
+    return ctx.navigator.show_menu()
 
 
 async def enter(ctx: Context, args: MenuEnterArguments) -> Ending:
-    return await ctx.desk.enter(args["mode"])
+    return await ctx.navigator.enter(args["mode"])
 
 
 async def leave(ctx: Context, _args: MenuArguments) -> Ending:
-    return await ctx.desk.leave()
+    return await ctx.navigator.leave()
 
 
 async def complete(ctx: Context, args: CompleteArguments) -> Ending:
-    return await ctx.desk.complete(args["final_answer"], args.get("status", "success"))
+    return await ctx.navigator.complete(args["final_answer"], args.get("status", "success"))
 
 
 async def think(ctx: Context, args: ThinkArguments) -> Ending:
     # We drop the thought itself on purpose: no part of it may reach a result, a log or the ledger.
-    return await ctx.desk.think(args["content"])
+    return await ctx.navigator.think(args["content"])
 
 
 async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:

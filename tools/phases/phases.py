@@ -44,7 +44,7 @@ async def advance(ctx: Context, args: PhaseAdvanceArguments) -> Ending:
         return problem
     if missing:
         return _build_missing_problem(step, missing)
-    if problem := await ctx.desk.change_phase(phase, next_step.phase if next_step else None, "advance_phase"):
+    if problem := await ctx.navigator.change_phase(phase, next_step.phase if next_step else None, "advance_phase"):
         return problem
     if next_step is None:
         return _build_final_answer(log)
@@ -56,7 +56,7 @@ async def _begin(ctx: Context, outputs: Mapping[str, Any]) -> Ending:
     document = await _load_log(ctx)
     if problem := await _store_log(ctx, replace(document, body=log.body, mark=str(first.phase)), "began"):
         return problem
-    if problem := await ctx.desk.change_phase(None, first.phase, "advance_phase"):
+    if problem := await ctx.navigator.change_phase(None, first.phase, "advance_phase"):
         return problem
     names = ", ".join(step.phase for step in STEPS)
     return Done(
@@ -127,7 +127,7 @@ async def return_to_fix(ctx: Context, args: PhaseReturnArguments) -> Ending:
     log = Log.from_body(document.body).return_to_fix(args["reason"])
     if problem := await _store_log(ctx, replace(document, body=log.body, mark=Phase.FIX), "went back"):
         return problem
-    if problem := await ctx.desk.change_phase(phase, Phase.FIX, "return_to_fix_phase"):
+    if problem := await ctx.navigator.change_phase(phase, Phase.FIX, "return_to_fix_phase"):
         return problem
     return Done(
         f"Back at the fix; it and the phases after it start over.\n{_describe_phase(RETRIED[0], log)}",
