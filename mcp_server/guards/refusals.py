@@ -25,8 +25,7 @@ def build_private_refusal(path: str) -> Refusal:
 
 def build_installation_refusal(path: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` is, or contains, part of the running menugate installation, which only the profile `unrestricted` "
-        "may change.",
+        f"menugate runs from `{path}` or from something in it, so only the profile `unrestricted` may change it.",
         "Choose another path. If this one must change, tell the user: `menugate status` lists these folders, and "
         "installing menugate outside the workspace frees them.",
     )
