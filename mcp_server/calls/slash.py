@@ -27,7 +27,6 @@ from mcp_server.model.posture import (
 )
 from mcp_server.model.results import Problem
 from mcp_server.model.sessions import Hold, Holder
-from mcp_server.model.text import format_count
 from mcp_server.model.tool_packs import Message, PromptArgument, PromptCaller, SlashCommand
 from mcp_server.policy import badge
 from mcp_server.policy.phrases import NAMES, Phrase, Unclear, find_axis, list_axis_values, parse_phrase
@@ -76,15 +75,15 @@ def format_widening_question(least: Posture, change: PostureChange) -> str:
         if is_wider(axis, wished, getattr(least, axis))
     ]
     what = (
-        ", ".join(steps) or f"{badge.describe_axis_values(change.axes)}, instead of a narrower change that is pending"
+        ", ".join(steps) or f"{badge.describe_axis_values(change.axes)}, in place of something narrower that is to come"
     )
     return f"A command in this client asks for more than you allow now: {what} ({change.scope})."
 
 
 # What does the answer to a command say? What holds now and what is pending, in words that ask nothing of the model.
 
-AFTERWARDS = "This was the user's own choice and is only information; continue the task under it."
-UNCHOSEN = "This is only information; continue the task under what is in force."
+AFTERWARDS = "This was the user's own choice and is said for information; go on with the task under it."
+UNCHOSEN = "This is said for information; go on with the task under what is in force."
 
 
 def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
@@ -92,7 +91,7 @@ def describe_posture(posture: Posture, choice: PostureChoice | None) -> str:
     lines = [f"In force: {badge.format_full_badge(posture)}"]
     axes = badge.describe_axes(posture)
     lines.append(f"AI mode {axes['ai_mode']}, reasoning {axes['reasoning']}.")
-    lines += [f"Pending: {words} ({change.id})" for change, words in badge.describe_pending_changes(choice)]
+    lines += [f"To come: {words} ({change.id})" for change, words in badge.describe_pending_changes(choice)]
     return "\n".join(lines)
 
 
@@ -116,12 +115,12 @@ class SlashCommands:
     def build_commands(self) -> tuple[SlashCommand, ...]:
         mode = self._build_axis_command("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
         control = self._build_axis_command(
-            "control", "Run control", "Choose how far the run goes by itself", "run_control", "control"
+            "control", "Run control", "Choose who advances the run", "run_control", "control"
         )
         does = "Choose what may run unasked"
         profile = self._build_axis_command("permission-profile", "Permission profile", does, "profile", "profile")
         model = self._build_axis_command(
-            "model-mode", "Model mode", "Choose a value that is only recorded for now", "model_mode", "model"
+            "model-mode", "Model mode", "Choose how much thought is spent", "model_mode", "model"
         )
         return (
             mode,
@@ -134,8 +133,8 @@ class SlashCommands:
         )
 
     def _build_named_commands(self) -> tuple[SlashCommand, ...]:
-        goes_on = "Let the run continue by itself until it is done, blocked or out of budget."
-        mends = "Set the work mode to repair."
+        goes_on = "Let the run go on by itself until it is done, blocked or out of budget."
+        mends = "Turn to repairing: the work mode becomes repair."
         when = (SINCE, OPTIONS)
         return (
             SlashCommand("autonomous", "Autonomous", goes_on, self._run_autonomous, when, typed="menugate autonomous"),
@@ -150,8 +149,8 @@ class SlashCommands:
         return SlashCommand("steer", "Steer", changes, self._run_steer, (axis, value, SCOPE), typed=typed)
 
     def _build_reading_commands(self) -> tuple[SlashCommand, ...]:
-        shows = "Show what is in force, what is pending, and what waits for the user."
-        looks = "Check whether everything is in order; `fix` fixes every fault that has one certain remedy."
+        shows = "Show what is in force and to come, and what waits for the user."
+        looks = "Look whether menugate is in order here; `fix` mends what has one certain cure."
         fix = (replace(build_argument("what", "`fix` to mend", ["fix"]), acts=True),)
         return (
             SlashCommand("status", "Status", shows, self._run_status, acts=False),
@@ -182,7 +181,7 @@ class SlashCommands:
         words = collect_words(given)
         if not words or words[0] not in SCOPES:
             return build_user_messages(
-                f"Nothing was changed: `{command}` needs a word that says when, such as `{command} now`."
+                f"Nothing was changed: `{command}` needs a word from when on, such as `{command} now`."
             )
         return await self._apply_typed_words(speaker, [command, *words], command, axis)
 
@@ -238,7 +237,7 @@ class SlashCommands:
                 speaker, replace(change, unconfirmed=True), now, heard.why if heard else ""
             )
         if heard.said is FormAnswer.NO:
-            return "Nothing was changed: the user was asked and declined."
+            return "Nothing was changed: the user was asked and said no."
         return await self._request_change(speaker, change, now, widened=True)
 
     async def _request_change(
@@ -249,7 +248,7 @@ class SlashCommands:
         if isinstance(found, Problem):
             return found.text
         if not isinstance(found, PostureChoice):
-            return "Nothing was changed: the posture changed at the same moment. Type the command again."
+            return "Nothing was changed: the posture became another one at the same moment. Type the command again."
         if widened:
             text = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
             await self.raising.leave_message(speaker, text)
@@ -275,12 +274,12 @@ def build_argument(name: str, description: str, known: Sequence[str], required: 
     )
 
 
-SCOPE = build_argument("scope", f"when it takes effect: {', '.join(SCOPES)}", SCOPES)
+SCOPE = build_argument("scope", f"from when on: {', '.join(SCOPES)}", SCOPES)
 SINCE = replace(SCOPE, required=True)
 """For commands with nothing else to type: a host that gets every prompt leaves this out."""
 OPTIONS = build_argument(
     "options",
-    "more axes in the same step, such as `--autonomous --permission-profile normal`",
+    "further axes in the same step, such as `--autonomous --permission-profile normal`",
     ("--autonomous", *(f"--{names[0]}" for names in NAMES.values()), *EVERY_VALUE),
 )
 
@@ -316,9 +315,9 @@ class StopCommand:
     def build_commands(self) -> tuple[SlashCommand, ...]:
         units = build_argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
         when = build_argument("when", f"`{NOW}`, without which nothing happens", (NOW,), required=True)
-        why = (when, build_argument("reason", "the reason that callers are given", ()))
-        ends, waits = "End the run and clear its state.", "Let the run wait, and keep its state."
-        goes_on = "Let the run continue; in `assisted`, for this many units."
+        why = (when, build_argument("reason", "what whoever calls is told", ()))
+        ends, waits = "End the run and clear what it has come to.", "Let the run wait, with all it has come to."
+        goes_on = "Let the run go on; in `assisted`, for so many units."
         return (
             SlashCommand("next", "Next", goes_on, self._run_next, (units,), typed="menugate next"),
             SlashCommand("pause", "Pause", waits, self._run_pause, why, typed="menugate pause"),
@@ -328,20 +327,21 @@ class StopCommand:
     async def _run_pause(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         if (typed := find_typed_reason(given)) is None:
             return build_user_messages(describe_missing_word("pause"))
-        hold = Hold(Holder.PERSON, format_reason(typed, "the user paused it"))
+        hold = Hold(Holder.PERSON, format_reason(typed, "the person paused it"))
         pausing = partial(runs.pause_session, principal=speaker.principal, session=speaker.session, hold=hold)
         order = self._build_order(speaker, hold.reason, ends=False)
         held, ordered = await self._write_and_refresh(lambda tx: (pausing(tx), stops.give_order(tx, order)))
         heard = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
-            f"The user paused {describe_runs(speaker)}: {held.reason}. Its state is kept.{describe_stop_answers(heard)}"
+            f"The user paused {describe_runs(speaker)}: {held.reason}. What it has come to is kept."
+            f"{describe_stop_answers(heard)}"
         )
 
     async def _run_next(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         typed = str(given.get("units", "")).strip()
         if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MOST_UNITS):
             return build_user_messages(
-                f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; usually 1."
+                f"Nothing was changed: `next` needs the number of units, from 1 to {MOST_UNITS}; mostly 1."
             )
         if (refused := await self._ask_to_continue(speaker, int(typed))) is not None:
             return build_user_messages(refused)
@@ -353,11 +353,10 @@ class StopCommand:
         waited = "; ".join(dict.fromkeys(one.reason for one in lifted))
         if (speaker.principal, "") in everywhere:
             return build_user_messages(
-                "All of the user's runs were paused at a terminal, and can only be resumed there."
+                "Every run of the user's was paused at a terminal, and goes on from there alone."
             )
         return build_user_messages(
-            f"The user resumed {describe_runs(speaker)}."
-            + (f" The reason for the pause was: {waited}." if waited else "")
+            f"The user let {describe_runs(speaker)} go on." + (f" It waited because: {waited}." if waited else "")
         )
 
     async def _ask_to_continue(self, speaker: PromptCaller, units: int) -> str | None:
@@ -371,24 +370,25 @@ class StopCommand:
         if not mine and units == 1:
             return None
         waits = "; ".join(dict.fromkeys(one.reason.rstrip(".") for one in mine))
-        because = f" The reason for the pause: {waits}." if waits else ""
-        amount = format_count(units, "unit")
+        because = f" It waits because: {waits}." if waits else ""
         message = (
-            f"A command in this client asks to resume {describe_runs(speaker)}, for {amount} in `assisted`.{because}"
+            f"A command in this client asks to let {describe_runs(speaker)} go on, for {units} in `assisted`.{because}"
         )
         heard = await self.raising.ask_agreement(speaker, max((one.at for one in mine), default=0), message)
         if heard is not None and heard.said is FormAnswer.NO:
-            return "Nothing was changed: the user was asked and declined."
+            return "Nothing was changed: the user was asked and said no."
         if heard is None or heard.said is not FormAnswer.YES:
             why = f" The client was asked and {heard.why}." if heard else ""
-            return f"Nothing was changed.{why} The user can resume it with `menugate next` at a terminal."
-        await self.raising.leave_message(speaker, f"Resumed: {describe_runs(speaker)}.{because}")
+            return f"Nothing was changed.{why} The user lets it go on with `menugate next` at a terminal."
+        await self.raising.leave_message(
+            speaker, f"Let go on: {describe_runs(speaker)}.{because.replace(' waits', ' waited')}"
+        )
         return None
 
     async def _run_stop(self, speaker: PromptCaller, given: Mapping[str, str]) -> Sequence[Message]:
         if (typed := find_typed_reason(given)) is None:
             return build_user_messages(describe_missing_word("stop"))
-        reason = format_reason(typed, "the user stopped it")
+        reason = format_reason(typed, "the person stopped it")
         stopping = partial(
             runs.stop_runs,
             principal=speaker.principal,
@@ -401,7 +401,7 @@ class StopCommand:
         *_, ordered = await self._write_and_refresh(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
         heard = await collect_stop_answers(self.store, ordered)
         return build_user_messages(
-            f"The user stopped {describe_runs(speaker)}; its state is cleared.{describe_stop_answers(heard)}"
+            f"The user stopped {describe_runs(speaker)}; what it had come to is cleared.{describe_stop_answers(heard)}"
         )
 
     def _build_order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
@@ -418,7 +418,7 @@ def describe_stop_answers(heard: StopAnswers) -> str:
     parts = (
         ("Ended", heard.ended),
         ("Still running", heard.running),
-        ("No answer within 2 seconds; these servers may still be running calls, by process id", heard.silent),
+        ("No answer within 2 seconds, so that what they run may go on, from the servers with process id", heard.silent),
     )
     return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 

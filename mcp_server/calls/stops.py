@@ -33,7 +33,7 @@ AGAIN = 0.2
 MOST_READ = 10_000
 """Characters of a call's subject that are searched for secrets."""
 MOST_NAMED = 50
-STOPPED = "the user stopped it"
+STOPPED = "the person stopped it"
 UNRECORDED = "the person stopped every run, which could not be put on record yet."
 
 

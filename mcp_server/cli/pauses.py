@@ -81,7 +81,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
-    hold = Hold(Holder.PERSON, format_reason(arguments, "the user paused it"))
+    hold = Hold(Holder.PERSON, format_reason(arguments, "the person paused it"))
     pause_session = partial(runs.pause_session, principal=principal, session=session or "", hold=hold)
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     stored_hold, answers = give_order_and_wait(settings, lambda tx: (pause_session(tx), stops.give_order(tx, order)))
@@ -124,7 +124,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
 
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
-    reason, run = format_reason(arguments, "the user stopped it"), make_id_generator()()
+    reason, run = format_reason(arguments, "the person stopped it"), make_id_generator()()
     everybody = is_for_everybody(arguments)
     token_principals = find_token_principals(arguments, settings) if everybody else frozenset[str]()
     order_for = "" if everybody else principal

@@ -24,32 +24,32 @@ HOST = RecordField(
     {
         "client": KeySpec(
             LineField(80, r"[^*]*[^*\s]\*?", "a client's name, or the beginning of one and a `*`"),
-            "the name the client gives itself in `clientInfo`, or its beginning and a `*`; case does not matter",
+            "the name the client gives itself in `clientInfo`, or its beginning and a `*`; capitals make no difference",
             required=True,
         ),
         "listing": KeySpec(EnumField(tuple(Listing)), "what its `tools/list` shows", required=True),
         "relists": KeySpec(
             BoolField(),
-            "whether it fetches the list as soon as it is notified of a change, so that a result should wait for that",
+            "whether it lists again as soon as it hears of a change, and is worth holding a result back for",
             required=True,
         ),
         "commands": KeySpec(
             EnumField(tuple(Commands)),
-            "`person` if it is known, with evidence, to keep prompts for its user: only such a host is offered the "
+            "`person` where it is known, with evidence, that it keeps prompts for its user: it alone is offered the "
             "commands that act, such as `mode` and `pause`",
         ),
         "notices": KeySpec(
             BoolField(),
-            "whether it may be notified that a list changed; `false` if that does harm (default: true)",
+            "whether it may be told unasked that a list changed; `false` where that does harm (default: true)",
         ),
-        "evidence": KeySpec(LineField(240), "how this is known"),
+        "evidence": KeySpec(LineField(240), "how that is known"),
     },
     "A host program.",
 )
 ROWS = ListField(HOST)
 HOSTS = RecordField(
     {"hosts": KeySpec(ROWS, "one entry per host", required=True)},
-    "What is known about hosts. A whole name wins over a beginning, and a longer beginning over a shorter one.",
+    "What is known about hosts. The whole name wins over a beginning, the longer beginning over the shorter.",
 )
 
 

@@ -15,7 +15,7 @@ STAGES = RecordField(
         stage.value: KeySpec(EFFECTS, f"what tools may do in `{stage}`; `[]` for nothing", required=True)
         for stage in Stage
     },
-    "The effects that each stage of a run allows. Meta-tools are exempt; an unknown stage only reads.",
+    "The effects that each stage of a run allows. Meta-tools are exempt; a stage nobody knows only reads.",
 )
 
 

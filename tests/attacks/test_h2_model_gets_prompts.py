@@ -137,7 +137,7 @@ def test_who_reads_and_types_widens_it_and_finds_a_message(workspace: Path, home
         asked.read()
         # A wrong word, and then a no.
         assert "--confirm" in said(asked.answer({"action": "accept", "content": {"code": "0000"}}))
-        assert "declined" in said(question(one, wish, "prompts/get").decline())
+        assert "said no" in said(question(one, wish, "prompts/get").decline())
         assert posture(workspace, home)["work_mode"]["value"] == "plan"
         assert "In force: build | autonomous" in said(question(one, wish, "prompts/get").accept())
     assert "More is allowed than before: work mode build, run control autonomous" in typed(workspace, home, "messages")
@@ -224,16 +224,16 @@ def test_a_spent_budget_stays_spent(workspace: Path, home: Path, tmp_path: Path,
 def test_a_pause_ends_by_what_the_person_typed_alone(workspace: Path, home: Path, era: str) -> None:
     with client(workspace, home, era, able=FORM) as one:
         one.call("menu_enter", mode="swe")
-        assert "The user paused the run: the user paused it: lunch" in said(get(one, "pause", {"when": "now lunch"}))
+        assert "The user paused the run: the person paused it: lunch" in said(get(one, "pause", {"when": "now lunch"}))
         assert "lunch" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
         asked = question(one, NEXT, "prompts/get")
         assert "`menugate next`" in said(asked.answer({"action": "accept", "content": {"code": asked.code}}))
         assert "lunch" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
-        assert "The user resumed the run" in said(question(one, NEXT, "prompts/get").accept())
+        assert "The user let the run go on" in said(question(one, NEXT, "prompts/get").accept())
         assert "lunch" not in one.call("Read", file_path="src/main.py")["content"][0]["text"]
         # Nothing waits, so nothing is asked.
-        assert "The user resumed the run" in said(one.request("prompts/get", NEXT))
-    assert "Resumed: the run. The reason for the pause: the user paused it: lunch" in typed(workspace, home, "messages")
+        assert "The user let the run go on" in said(one.request("prompts/get", NEXT))
+    assert "Let go on: the run. It waited because: the person paused it: lunch" in typed(workspace, home, "messages")
 
 
 def test_the_operator_vouches_for_a_host_of_their_own_with_evidence(workspace: Path, home: Path) -> None:

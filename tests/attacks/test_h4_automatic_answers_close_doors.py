@@ -53,7 +53,7 @@ def left_open(workspace: Path, home: Path, answer: dict[str, Any]) -> str:
     """The id of the question that is still the person's to answer."""
     assert said(answer).startswith("Error APPROVAL_REQUIRED"), said(answer)
     assert answer["result"]["isError"]
-    assert "declined" not in said(answer)
+    assert "said no" not in said(answer)
     (one,) = waiting(workspace, home)
     assert one["standing"] == "waits"
     assert f"`menugate approve {one['id']}`" in said(answer)

@@ -114,7 +114,7 @@ def test_pause_names_a_command_and_stop_ends_it(
         answer, _ = one.until(request)
         assert answer["result"]["isError"]
         assert "CANCELLED" in said(answer["result"])
-        assert "the user stopped it" in said(answer["result"])
+        assert "the person stopped it" in said(answer["result"])
         assert "RUN_PAUSED" in said(one.call("bash", command="ls"))
         wait_until(lambda: ("bash", "cancelled") in outcomes(workspace, home))
         again = typed(workspace, home, "stop")
@@ -403,10 +403,10 @@ def test_stop_on_a_full_disk_ends_what_runs_and_lets_nothing_begin(
         ballast.unlink()
         # It is put on record as soon as that can be, and held by that; nothing begins in between.
         assert one.call("bash", command="ls")["isError"]
-        wait_until(lambda: "the user stopped it" in said(one.call("bash", command="ls")))
+        wait_until(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
         assert two.call("bash", command="ls")["isError"]
         typed_next = on_it(small, workspace, home, "next")
-        assert "the user stopped it" in typed_next.out
+        assert "the person stopped it" in typed_next.out
         wait_until(lambda: not one.call("bash", command="ls")["isError"])
         assert one.bye() == 0
 
@@ -444,7 +444,7 @@ def test_stop_is_obeyed_where_nobody_met_the_full_disk_before(
         assert one.call("bash", command="ls")["isError"]
         ballast.unlink()
         assert one.call("bash", command="ls")["isError"]
-        wait_until(lambda: "the user stopped it" in said(one.call("bash", command="ls")))
+        wait_until(lambda: "the person stopped it" in said(one.call("bash", command="ls")))
 
 
 def standing(workspace: Path, home: Path) -> dict[str, Any]:

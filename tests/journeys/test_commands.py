@@ -136,7 +136,7 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         ("pause", {"when": "$1", "reason": "$2"}, "Nothing was changed: `pause` needs the word `now`"),
         ("stop", {"when": "soon"}, "Nothing was changed: `stop` needs the word `now`"),
         ("next", {"units": "$1"}, "Nothing was changed: `next` needs the number of units"),
-        ("next", {"units": "1"}, "The user resumed the run."),
+        ("next", {"units": "1"}, "The user let the run go on."),
         ("status", {}, "In force: "),
         ("doctor", {}, "In order."),
         ("doctor", {"what": "everything"}, "takes `fix`, or nothing"),
@@ -179,7 +179,7 @@ def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope
             assert not PUSHING.search(said), said
             assert here.value("profile", "alice") == "normal"
         said = words(question(one, wish, "prompts/get").decline())
-        assert "Nothing was changed: the user was asked and declined." in said
+        assert "Nothing was changed: the user was asked and said no." in said
         assert len(here.posture("alice")["to_come"]) == 1, "what nobody answered waits for the terminal"
         question(one, wish, "prompts/get").accept()
         after = here.posture("alice")
@@ -243,7 +243,7 @@ def test_keeping_a_profile_beyond_its_time_is_raising_it(here: Here, era: str, l
     before = here.posture("alice")["to_come"]
     with here.speaker("alice", era=era, able=FORM) as one:
         asked = question(one, {"name": "permission-profile", "arguments": wish}, "prompts/get")
-        assert "declined" in words(asked.decline())
+        assert "said no" in words(asked.decline())
         assert here.posture("alice")["to_come"] == before
     with here.speaker("alice", era=era) as one:
         assert "menugate steer --confirm" in words(get(one, "permission-profile", **wish))

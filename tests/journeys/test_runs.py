@@ -57,7 +57,7 @@ def test_the_person_pauses_and_lets_go_on_from_another_terminal(workspace: Path,
         assert "fs_write_file" in seen
         assert typed(workspace, home, "pause", "--reason", "lunch").code == 0
         refused = within(one, wanted=True)
-        assert "the user paused it: lunch" in said(refused)
+        assert "the person paused it: lunch" in said(refused)
         assert "`menugate next`" in said(refused)
         assert one.names() == ["menu_list", "menu_enter", "menu_exit", "complete", "think", "message_user"]
         assert not one.call("think", content="hm")["isError"]
@@ -155,7 +155,7 @@ def test_stop_clears_the_run_and_waits(workspace: Path, home: Path) -> None:
             (before,) = state.load_sessions()
         assert typed(workspace, home, "stop", "--session", before.session.id).code == 0
         refused = within(one, wanted=True)
-        assert "the user stopped it" in said(refused)
+        assert "the person stopped it" in said(refused)
         with reader(workspace, home) as state:
             (after,) = state.load_sessions()
         assert after.session.run != before.session.run

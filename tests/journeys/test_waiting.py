@@ -103,7 +103,7 @@ def test_in_a_host_everybody_sees_their_own(here: Here) -> None:
         alice.request("prompts/get", {"name": "pause", "arguments": {"when": "now lunch"}})
         (asked,) = facts(here.work, here.home)["approvals"]
         hers = status(alice)
-        assert "because the user paused it: lunch." in hers
+        assert "because the person paused it: lunch." in hers
         assert f"; answered by `menugate approve {asked['id']}`" in hers
         assert "Waits for the user's yes: `fs_delete`, for " in hers
         his = status(bob)
