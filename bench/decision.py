@@ -21,7 +21,6 @@ from tools.catalog import READ_LINE
 
 RULES = 1_000
 TOOLS = 500
-PROMISED_US = 50.0
 CALL = Call("tool_7", {"path": "src/deep/er/file.py", "limit": 3})
 
 

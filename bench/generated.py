@@ -56,12 +56,14 @@ def codes() -> str:
 
 def tools(house: Configuration) -> str:
     policy = house.policy
-    parts = [NOTE + "# Tools\n\nIn the order of the catalogue. A profile is the least one that shows the tool.\n"]
+    parts = [
+        NOTE + "# Tools\n\nIn the order of the catalogue. The profile is the lowest one at which the tool is listed.\n"
+    ]
     parts.append(
         "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
     )
     for tool in policy.tools.values():
-        modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or "always there"
+        modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or "always listed"
         stages = "every" if tool.stages == EVERY_STAGE else ", ".join(stage for stage in sorted(tool.stages))
         row = (
             f"`{tool.name}`",

@@ -102,7 +102,7 @@ class RunningCall:
     """It is waiting for the person's answer."""
     over: bool = False
     stopped: str = ""
-    """Why the person stopped it; empty if they did not."""
+    """Why the user stopped it; empty if they did not."""
     children: list[ChildProcess] = field(default_factory=lambda: [])
     client: str = ""
     since: int = field(default_factory=time.time_ns)

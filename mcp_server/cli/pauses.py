@@ -125,17 +125,14 @@ def run_stop(arguments: argparse.Namespace) -> int:
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
     reason, run = format_reason(arguments, "the user stopped it"), make_id_generator()()
-    token_principals = find_token_principals(arguments, settings) if is_for_everybody(arguments) else frozenset[str]()
-    order_for = "" if is_for_everybody(arguments) else principal
+    everybody = is_for_everybody(arguments)
+    token_principals = find_token_principals(arguments, settings) if everybody else frozenset[str]()
+    order_for = "" if everybody else principal
     order = stops.StopOrder(make_id_generator()(), order_for, session, ends=True, reason=reason, everybody=True)
 
     def stop_sessions(tx: "Transaction") -> "list[StoredSession]":
-        recorded_principals = (
-            {stored.session.principal for stored in sessions.load_sessions(tx)}
-            if is_for_everybody(arguments)
-            else set[str]()
-        )
-        principals = sorted({principal, *token_principals, *recorded_principals})
+        recorded = {stored.session.principal for stored in sessions.load_sessions(tx)} if everybody else set[str]()
+        principals = sorted({principal, *token_principals, *recorded})
         return [stored for name in principals for stored in runs.stop_runs(tx, name, session, run, reason)]
 
     try:
@@ -143,13 +140,13 @@ def run_stop(arguments: argparse.Namespace) -> int:
             settings, lambda tx: (stop_sessions(tx), stops.give_order(tx, order))
         )
     except NoStateYet as wrong:
-        if not is_for_everybody(arguments):
+        if not everybody:
             raise CliError(f"{wrong} Plain `menugate stop` ends everything that runs, on record or not.") from None
         return end_unwritten(settings, str(wrong))
-    if answers.unwritten and answers.silent and is_for_everybody(arguments):
+    if answers.unwritten and answers.silent and everybody:
         return end_unwritten(settings, f"{answers.unwritten.message} {answers.unwritten.way_out}")
     say_stopped(session, len({stored.session.id for stored in stopped_sessions}))
-    stopped_pids, silent_pids, ended = end_by_signal(find_other_states(settings) if is_for_everybody(arguments) else ())
+    stopped_pids, silent_pids, ended = end_by_signal(find_other_states(settings) if everybody else ())
     if not (answers.ended or answers.running or answers.silent or stopped_pids or silent_pids):
         say("Nothing was running.")
     code = show_answers(replace(answers, ended=(*answers.ended, *ended)), "Told to end, but still running")

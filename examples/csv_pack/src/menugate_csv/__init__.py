@@ -30,7 +30,7 @@ class ColumnsArguments(TypedDict):
 
 
 def demand_reading(args: Arguments) -> Demand:
-    # The user is asked first where the path usually holds passwords or keys.
+    # The user is asked first if the path usually holds passwords or keys.
     return Demand(Effect.READ_LOCAL, Profile.RESTRICTED, describe_read_risk(args["path"]))
 
 
