@@ -120,7 +120,7 @@ def test_a_registered_tool_is_in_the_modes_of_its_row() -> None:
     for name in REGISTERED:
         if name in ROWS:
             listed = {mode.name for mode in menus.find_modes_with(name)}
-            assert listed >= set(ROWS[name]["modes"]) & known, f"{name} is not in every mode of its row"
+            assert listed == set(ROWS[name]["modes"]) & known, f"{name} is not in the modes of its row"
 
 
 def test_the_cases_of_decisions_speak_about_the_same_tools() -> None:

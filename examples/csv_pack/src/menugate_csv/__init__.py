@@ -8,6 +8,7 @@ from mcp_server.packs import (
     REVIEWING,
     WARMUP,
     Arguments,
+    Confirmation,
     Demand,
     Effect,
     Hints,
@@ -44,10 +45,10 @@ COLUMNS = Tool(
     arguments=build_schema(ColumnsArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.READ_LOCAL,
-    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=False),
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("menugate_csv.tables:describe_columns"),
     demand=demand_reading,
+    confirmation=Confirmation.BY_ARGUMENTS,
     subject=("path", RuleSubject.PATH),
 )
 
@@ -71,10 +72,17 @@ APPEND = Tool(
     arguments=build_schema(AppendArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
-    hints=Hints(read_only=False, destructive=False, idempotent=False, open_world=False),
+    hints=Hints(
+        read_only=False,
+        destructive=False,
+        idempotent=False,
+        open_world=False,
+        because="it adds a row, and leaves the others as they are",
+    ),
     stages=ACTING,
     run=LazyFunction("menugate_csv.tables:append_row"),
     demand=demand_writing,
+    confirmation=Confirmation.BY_ARGUMENTS,
     subject=("path", RuleSubject.PATH),
 )
 
