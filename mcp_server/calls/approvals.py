@@ -79,7 +79,7 @@ class Approvals:
         self, found: ResolvedCall, wanted: ApprovedCall, decision: Decision, judged: QuestionRow, leads: Arguments
     ) -> ApprovalGrant | Problem:
         """Return an approval for this call, or why there is none. Raises if the question ends this call."""
-        carried = await self._find_carried_question(found, wanted)
+        carried = await self._find_carried_question(found, wanted) if found.asked.client.carried else None
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
             return self._redeem_answer(found, wanted, await self._apply_later_refusal(found, carried))
         by_client = self._may_client_answer(found, decision)

@@ -27,8 +27,8 @@ class BudgetMeter:
         return BudgetUse(self.calls, minutes, self.result_bytes, self.repeated_failures, in_phase)
 
     def start_clock(self) -> None:
-        if self.begun_ns is None:
-            self.begun_ns = time.monotonic_ns()
+        """Its first call begins."""
+        self.begun_ns = time.monotonic_ns()
 
     def count_call(self, tool: Tool) -> None:
         self.calls += not tool.meta

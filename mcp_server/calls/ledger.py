@@ -115,6 +115,9 @@ class LedgerRecorder:
         """Record how the call ended. Nobody waits for this: the caller was promised only the row before."""
         text = shown.text if shown is not None else ""
         code = shown.code if isinstance(shown, Problem) else None
+        notes: tuple[tuple[str, str], ...] = ()
+        if isinstance(shown, Done) and (underway.effect in CHANGING_FILES or "notes" in shown.meta):
+            notes = tuple(self._collect_notes(found, underway, shown))
         ran_command = found.tool.subject is not None and found.tool.subject[1] is RuleSubject.COMMAND
         self.store.record_outcome(
             OutcomeRow(
@@ -127,7 +130,7 @@ class LedgerRecorder:
                 session=found.live.session.id,
                 tool=found.tool.name,
                 run=underway.run,
-                notes=tuple(self._collect_notes(found, underway, shown)) if isinstance(shown, Done) else (),
+                notes=notes,
                 tested=find_test_outcome(found.tool, found.arguments, shown, self.read_line) if ran_command else "",
             )
         )

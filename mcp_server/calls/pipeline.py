@@ -105,7 +105,8 @@ class Pipeline:
                 yes = answer
                 continue
             # Look again: the facts may have changed since the person was asked.
-            facts = await self.find_standing_facts(found, posture, decision) if yes else NO_FACTS
+            again = yes is not None and found.tool.stands_on is not None
+            facts = await self.find_standing_facts(found, posture, decision) if again else NO_FACTS
             if isinstance(facts, Problem):
                 return await self.refuse_unapproved_call(found, posture, facts)
             begun = await self.begin_call(found, posture, decision, yes, facts)
@@ -196,7 +197,7 @@ class Pipeline:
 
     async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
-        facts = await self.find_standing_facts(found, posture, decision)
+        facts = await self.find_standing_facts(found, posture, decision) if found.tool.stands_on else NO_FACTS
         if isinstance(facts, Problem):
             await self.refuse_unapproved_call(found, posture, facts)
             return facts
@@ -211,8 +212,6 @@ class Pipeline:
         self, found: ResolvedCall, posture: Posture, decision: Decision
     ) -> Arguments | Problem:
         """Look up what else decides what this call does, through ports that may only read."""
-        if found.tool.stands_on is None:
-            return {}
         context = self._build_context(found, posture, decision, 0)
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
         return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
@@ -231,7 +230,9 @@ class Pipeline:
         context = self._build_context(found, posture, decision, record)
         if facts:
             context = replace(context, stands=facts)
-        found.live.common.spending.start_clock()
+        spending = found.live.common.spending
+        if spending.begun_ns is None:
+            spending.start_clock()
         mark_acting()
         try:
             # Cancelled while its row was written: the row stays, the tool does not run.

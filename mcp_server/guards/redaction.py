@@ -163,12 +163,9 @@ class Redactor:
                     break
         return text
 
-    def redact_value(self, value: Any) -> Any:
+    def redact_value(self, value: Any, named: bool = False, depth: int = 0) -> Any:
         """Return the same JSON without secrets: those inside its strings, and any value whose key marks it as a
-        secret."""
-        return self._redact_nested(value, False, 0)
-
-    def _redact_nested(self, value: Any, named: bool, depth: int) -> Any:
+        secret, which is what `named` says of this one."""
         if isinstance(value, str):
             return REDACTED if named and value else self.redact(value)
         if depth > DEEPEST:
@@ -176,19 +173,20 @@ class Redactor:
         if isinstance(value, Mapping):
             return self._redact_mapping(cast(Mapping[Any, Any], value), depth + 1)
         if isinstance(value, list | tuple):
-            return [self._redact_nested(item, named, depth + 1) for item in cast(Iterable[Any], value)]
+            return [self.redact_value(item, named, depth + 1) for item in cast(Iterable[Any], value)]
         return value
 
     def _redact_mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         for key, inner in value.items():
             text = isinstance(key, str)
-            found[self.redact(key) if text else key] = self._redact_nested(inner, text and is_secret_key(key), depth)
+            found[self.redact(key) if text else key] = self.redact_value(inner, text and is_secret_key(key), depth)
         return found
 
     def redact_and_cut(self, text: str, limit: int) -> str:
         """At most `limit` characters, without secrets, and without half a secret at a cut."""
-        return cut_middle(self.redact(text), limit)
+        text = self.redact(text)
+        return text if len(text) <= limit else cut_middle(text, limit)
 
 
 def is_secret_key(key: str) -> bool:

@@ -126,6 +126,11 @@ class ChildProcess(Protocol):
         """Return the current folder of the shell in it; empty if that is unknown."""
         ...
 
+    @property
+    def cut_off(self) -> int | None:
+        """How its sandbox ended if it never began or was cut off; None if it ended by itself or we ended it."""
+        ...
+
     def describe_failure(self, printed: str) -> str:
         """Say why it never began, or what cut it off; empty if it ended by itself or we ended it. `printed` is the end
         of its output, in which a sandbox says what is wrong."""

@@ -1,19 +1,30 @@
 """What is recorded, and what makes the record hard to deny?"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from mcp_server.state.engine.chain import Checkpoint
-from mcp_server.state.engine.rows import IntentRow, Judged, Message, PostureMoved, RowKind
+from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.messages import leave_message
+from mcp_server.state.notes import write_notes
 
 
 def record_intent(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
     """Record what is about to run, if the posture it was decided under still holds."""
     epoch = tx.get_epoch(intent.session.principal)
     return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.to_fields())
+
+
+def record_outcome(tx: Transaction, outcome: OutcomeRow, release: Callable[[Transaction, OutcomeRow], None]) -> int:
+    """Record how a call ended. `release` is called unless it is known that no posture change waits for anything."""
+    if outcome.notes:
+        write_notes(tx, outcome.run, outcome.intent, outcome.notes)
+    seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
+    if tx.unsettled is None or tx.unsettled:
+        release(tx, outcome)
+    return seq
 
 
 def record_decision(tx: Transaction, judged: Judged) -> int:

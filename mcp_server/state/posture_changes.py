@@ -14,7 +14,6 @@ from mcp_server.policy.posture import PostureStep, ProcessWork
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
-from mcp_server.state.notes import write_notes
 from mcp_server.state.posture import keep_choice, load_choice, make_choice_at_epoch
 from mcp_server.state.segments import record_adoption
 from mcp_server.state.verify import is_process_running, read_body
@@ -69,17 +68,8 @@ def end_unit(tx: Transaction, principal: str, session: str, milestone: bool = Fa
         _write_steps(tx, principal, turns, session)
 
 
-def record_outcome(tx: Transaction, outcome: OutcomeRow) -> int:
-    """Record how a call ended, and release what waited for its end."""
-    if outcome.notes:
-        write_notes(tx, outcome.run, outcome.intent, outcome.notes)
-    seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
-    if tx.unsettled is None or tx.unsettled:
-        _end_call(tx, outcome)
-    return seq
-
-
-def _end_call(tx: Transaction, outcome: OutcomeRow) -> None:
+def end_call(tx: Transaction, outcome: OutcomeRow) -> None:
+    """Release what waited for the end of this call."""
     if not find_unsettled_principals(tx):
         return
     row = tx.fetch_one("SELECT body FROM ledger WHERE seq = :seq", seq=outcome.intent)

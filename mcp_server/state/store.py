@@ -99,14 +99,14 @@ class Store:
     async def record_intent(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
         """Return the intent's number once it is durable; `PostureMoved` if the posture has changed by now."""
         begin = ledger.record_intent if terms is None else partial(approvals.begin_call, terms=terms)
-        found = await self.write(partial(begin, intent=intent))
+        found = await self._ask(StoreJob(partial(begin, intent=intent)))
         if isinstance(found, PostureMoved):
             self._choices.pop(intent.session.principal, None)
         return found
 
     def record_outcome(self, outcome: OutcomeRow) -> None:
         """Does not wait. Any thread may call it."""
-        self._writer.defer(partial(posture_changes.record_outcome, outcome=outcome))
+        self._writer.defer(partial(ledger.record_outcome, outcome=outcome, release=posture_changes.end_call))
 
     async def record_decision(self, judged: Judged) -> int:
         return await self.write(partial(ledger.record_decision, judged=judged))

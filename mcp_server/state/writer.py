@@ -152,7 +152,7 @@ class Writer:
         reads = [wish for wish in batch if not wish.writes]
         for wish in reads:
             try:
-                workspace = self._open()
+                workspace = self._workspace or self._open()
                 wish.value = wish.work(View(workspace.link, workspace.key))
             except Exception as error:
                 wish.error = self._translate_error(error)

@@ -161,7 +161,7 @@ def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
         late,
         shell.describe_hidden(),
         format_hints(ctx, text) if shell.code else "",
-        format_planted_warning(shell.planted),
+        format_planted_warning(shell.planted) if shell.planted else "",
     )
     return build_answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 

@@ -153,7 +153,8 @@ class ShellSession:
             await self.child.kill(grace)
             await self._done.wait()
             async with self._writing:
-                await to_thread.run_sync(self.aside.close)
+                if self.aside.size:
+                    await to_thread.run_sync(self.aside.close)
 
 
 async def start_shell(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> ShellSession:
@@ -175,9 +176,8 @@ async def start_shell(ctx: Context, line: str, folder: str, seconds: float, term
 
 async def raise_if_broken(ctx: Context, shell: ShellSession) -> None:
     """A command that could not start, or was cut off, has no exit code: it failed, and its shell is gone."""
-    if shell.code is not None and (
-        failure := shell.child.describe_failure(make_readable(shell.screen.get_text_since(0)))
-    ):
+    if shell.code is not None and shell.child.cut_off is not None:
+        failure = shell.child.describe_failure(make_readable(shell.screen.get_text_since(0)))
         await forget_shell(ctx, shell)
         raise Refusal(make_command_problem(failure))
 

@@ -126,10 +126,12 @@ class CallProcesses:
         return tuple(inside for one in found if (inside := ground.to_workspace_path(one)))
 
     def find_program(self, program: str) -> str | None:
-        ground = self.shop.ground
-        folders = [one for one in ground.search_path.split(os.pathsep) if one.startswith("/")]
-        folders = [one for one in folders if ground.to_workspace_path(Path(one).resolve()) is None]
-        found = shutil.which(program, path=os.pathsep.join(folders)) if "/" not in program else program
+        ground, found = self.shop.ground, program if "/" in program else None
+        for folder in ground.search_path.split(os.pathsep) if found is None else ():
+            found = shutil.which(program, path=folder) if folder.startswith("/") else None
+            if found is not None and ground.to_workspace_path(Path(folder).resolve()) is None:
+                break
+            found = None
         if found is None or ground.to_workspace_path(Path(found).resolve()) is not None:
             return None
         return found if os.access(found, os.X_OK) else None

@@ -6,6 +6,7 @@ import resource
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -56,10 +57,12 @@ FOREIGN = 0x40000000
 """From here on x86 numbers the calls of another convention (x32), which the lists above do not cover."""
 
 
+@cache
 def build_syscall_filter(
     families: tuple[int, ...], machine: str | None = None, root: bool | None = None
 ) -> bytes | None:
-    """Build the filter that allows only these socket families; None if this machine's call numbers are not known."""
+    """Build the filter that allows only these socket families; None if this machine's call numbers are not known. Built
+    once: neither the machine nor our own user changes while we run."""
     machine = machine or platform.machine()
     if machine not in SOCKET:
         return None
