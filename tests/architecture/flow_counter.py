@@ -36,8 +36,8 @@ TICKS = frozenset(
         "ConfigurationReload.follow",
         "App._follow_changes",
         "ObjectRegistry.sweep_until_stopped",
-        "StateWriter._tick",
-        "EventBoard.write",
+        "RunningCallsFile._write_now",
+        "Writer._tick",
     )
 )
 

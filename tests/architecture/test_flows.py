@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.architecture.flow_counter import COMMAND, Counts, Flow, counted
+from tests.architecture.flow_counter import COMMAND, OURS, TICKS, Counts, Flow, counted
 from tests.clients.served import PATIENCE, environment
 
 TABLE = Path(__file__).parents[1] / "tables" / "flows.yaml"
@@ -67,3 +67,12 @@ def test_a_flow_keeps_its_budget(flows: dict[str, Flow], name: str) -> None:
 def test_what_is_not_on_the_way_is_not_counted(flows: dict[str, Flow]) -> None:
     assert flows["Read"].functions > flows["tools/list"].functions
     assert not [one for flow in flows.values() for one in flow.entered if "follow" in one and "reload" in one]
+
+
+def test_every_tick_that_is_left_out_exists() -> None:
+    texts = [path.read_text() for top in OURS for path in Path(top).rglob("*.py")]
+    for tick in TICKS:
+        owner, _, name = tick.partition(".")
+        assert any(f"class {owner}" in text and f"def {name}(" in text for text in texts), (
+            f"there is no {tick}: name the tick that took its place"
+        )
