@@ -53,11 +53,14 @@ class RunningCallsFile:
         self._soon = None
         self.clients = {session: one for session, one in self.clients.items() if one[0].connected}
         clients = tuple(one for _, one in self.clients.values())[:MOST]
-        works = tuple(self._build_work(one) for one in self.live() if one.is_running)[:MOST]
+        running, now = [one for one in self.live() if one.is_running], time.time_ns()
+        # Most calls are over before they are worth a file; whatever has only just begun is looked at again.
+        young = {one for one in running if 0 <= now - one.since < SOON * 1e9}
+        works = tuple(self._build_work(one) for one in running if one not in young)[:MOST]
         if (clients, works) != self._said:
             self._said = clients, works
             write_running_calls(self.state, clients, works)
-        if any(child.pid == 0 for one in self.live() for child in one.get_live_processes()):
+        if young or any(child.pid == 0 for one in running for child in one.get_live_processes()):
             # A process that is just starting gets its id in a moment, and nothing tells us when.
             self.schedule_write()
 
