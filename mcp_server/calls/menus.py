@@ -42,7 +42,14 @@ class Navigators:
     def open(self, asked: CallRequest, live: LiveSession, named: bool) -> "MenuNavigator":
         posture = partial(self.postures.get_known, live.session.principal)
         return MenuNavigator(
-            live, self.sessions, self.ruling.policy, posture, self.course, named, asked.fixed, asked.carriers
+            live,
+            self.sessions,
+            self.ruling.policy,
+            posture,
+            self.course,
+            named,
+            asked.listing.fixed,
+            asked.listing.carriers,
         )
 
 
