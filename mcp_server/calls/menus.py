@@ -48,8 +48,8 @@ class Navigators:
             posture,
             self.runs,
             has_handle,
-            request.fixed,
-            request.carriers,
+            request.listing.fixed,
+            request.listing.carriers,
         )
 
 

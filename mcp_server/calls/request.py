@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.model.menus import CARRIERS
@@ -45,6 +45,28 @@ class ParentCall:
     """The client's call, the outermost one, came without a handle."""
 
 
+class ClientListing(Protocol):
+    """The list of tools that a client sees, as far as advice depends on it. Looked at only when there is advice."""
+
+    @property
+    def fixed(self) -> bool:
+        """The list never changes, whichever mode is entered: the client reaches other tools through a carrier."""
+        ...
+
+    @property
+    def carriers(self) -> bool:
+        """The carriers are in the list. If they are not, no answer mentions them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingListing:
+    """A list that follows the mode, with the carriers in it."""
+
+    fixed: bool = False
+    carriers: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class CallRequest:
     """A call as it came in, before anything was resolved."""
@@ -65,10 +87,7 @@ class CallRequest:
     turn: Callable[[LiveSession], Session | None] = lambda _seat: None
     """Switches the client's connection to that place of its session. Returns where it was; None if that is the same
     place."""
-    fixed: bool = False
-    """The client's list never changes, whichever mode is entered: it reaches other tools through a carrier."""
-    carriers: bool = True
-    """The carriers are in the client's list. If they are not, no answer mentions them."""
+    listing: ClientListing = ChangingListing()
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def _describe_reading_here(
     """Show the read as this client must call it, so that it runs in the place of the refused call."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
     where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
-    if read is not None and (found.asked.fixed or found.asked.tool in CARRIERS):
+    if read is not None and (found.asked.listing.fixed or found.asked.tool in CARRIERS):
         mode = found.live.session.mode
         return format_example_call(read, arguments, **(where or ({"mode": mode} if mode else {})))
     return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
@@ -246,7 +246,7 @@ def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> 
     if problem.code is not Code.WRONG_MODE or found.live.session.pinned or not modes:
         return problem
     misled = found.carrier is not None and found.asked.arguments.get("mode") is not None
-    if not (found.asked.fixed or misled):
+    if not (found.asked.listing.fixed or misled):
         if found.handle is None:
             return problem
         return replace(problem, way_out=f"Call {format_enter_call(modes[0], found.handle)}, then make this call again.")
@@ -262,9 +262,9 @@ def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, 
     """Suggest the tools that do it, in the form in which this client must call them."""
     mode = find_mode_with(tools, found.live.session, policy)
     there = mode is not None and mode.name == found.live.session.mode
-    if mode is None or not (found.asked.fixed or (found.handle and not there)):
+    if mode is None or not (found.asked.listing.fixed or (found.handle and not there)):
         return problem
-    if not found.asked.fixed:
+    if not found.asked.listing.fixed:
         way_out = (problem.way_out or "").replace(format_enter_call(mode), format_enter_call(mode, found.handle))
         return replace(problem, way_out=way_out)
     where = {} if there and found.handle else {"mode": mode.name}

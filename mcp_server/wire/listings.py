@@ -30,6 +30,16 @@ class EncodedTools(list[dict[str, Any]]):
         return tuple(tool["name"] for tool in self)
 
 
+def is_fixed(face: Listing, session: Session, relists: bool | None) -> bool:
+    """True if a client's list, with the carriers in it, stays the same whichever mode is entered."""
+    return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
+
+
+def has_carriers(face: Listing, session: Session) -> bool:
+    """True if the carriers are in such a list."""
+    return not session.pinned and face not in (Listing.MASKED, Listing.FLAT)
+
+
 @dataclass
 class Listings:
     policy: Policy
@@ -61,16 +71,8 @@ class Listings:
         host = self.hosts.find_host(caller.client)
         return host is not None and host.commands is Commands.PERSON
 
-    def is_fixed(self, face: Listing, session: Session, relists: bool | None) -> bool:
-        """True if this client's list never changes; it then has the carriers."""
-        return not session.pinned and (face is Listing.STABLE or (face is Listing.CARRIED and not relists))
-
-    def has_carriers(self, face: Listing, session: Session) -> bool:
-        """True if the carriers are in this client's list."""
-        return not session.pinned and face not in (Listing.MASKED, Listing.FLAT)
-
     def get_tool_names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
-        if not self.has_carriers(face, session):
+        if not has_carriers(face, session):
             return list_visible_tools(session, posture, self.policy)
         names = list_visible_tools(
             session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy

@@ -29,7 +29,7 @@ from mcp_server.model.menus import Listing
 from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
 from mcp_server.wire.caller import Caller, Context, get_connection
-from mcp_server.wire.listings import Listings
+from mcp_server.wire.listings import Listings, has_carriers, is_fixed
 
 SETTLE_SECONDS = 0.05
 """The time between the new list and the answer, in which the host processes the list."""
@@ -65,6 +65,14 @@ class ClientList:
     """The tools on the list that the client knows or was told to fetch; None while it knows none."""
     fetch_events: set[anyio.Event] = field(default_factory=set[anyio.Event])
     """One for each call that waits for the list to be fetched."""
+
+    @property
+    def fixed(self) -> bool:
+        return is_fixed(self.face, self.live.session, self.relists)
+
+    @property
+    def carriers(self) -> bool:
+        return has_carriers(self.face, self.live.session)
 
     @property
     def audience(self) -> Audience:

@@ -169,8 +169,7 @@ class Handlers:
             surface=observe_surface(who.transport, page=who.page, asks=client.can("elicitation")),
             moved=announce_move,
             turn=partial(watch.move_to, self.sessions),
-            fixed=self.listings.is_fixed(watch.face, watch.live.session, watch.relists),
-            carriers=self.listings.has_carriers(watch.face, watch.live.session),
+            listing=watch,
         )
         try:
             return await self.pipeline.run(asked)

@@ -199,6 +199,21 @@ async def test_a_change_made_in_another_process_is_told_at_its_moment(place: Pla
     assert await profile(one) == "trusted"
 
 
+async def test_what_a_batch_knew_of_the_postures_holds_only_until_another_process_writes(
+    place: Place, hands: Hands
+) -> None:
+    one, other = await hands.open(place), await hands.open(place)
+    running = await intended(one, intent())
+    one.record_outcome(outcome(await intended(one, intent())))
+    # From here on this process knows that nothing waits for the end of a call.
+    await one.write(lambda _tx: None)
+    assert (await ask(other, ChangeScope.AFTER_CURRENT_TOOL)).waiting
+    one.record_outcome(outcome(running))
+    await one.write(lambda _tx: None)
+    assert await profile(one) == "trusted"
+    assert isinstance(await one.record_intent(intent()), PostureMoved)
+
+
 async def test_a_process_that_ends_lets_go_of_what_it_ran(place: Place, hands: Hands) -> None:
     one, other = await hands.open(place), await hands.open(place)
     await intended(one, intent())
