@@ -1,8 +1,35 @@
-"""Which commands speak for the person? Each says so in one place, which the lines of shell are judged by."""
+"""Is a line that would speak for the person known as one, however it is written, and is no other taken for one?"""
+
+import pytest
 
 from mcp_server.cli.parser import build_parser
 from mcp_server.policy.own_commands import ACTS, find_acting_command
 from tools.catalog import READ_LINE
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("menugate approve k7f392qa", "approve"),
+        ("/usr/local/bin/menugate --json profile trusted", "profile"),
+        ("cd src && MenuGate.exe stop", "stop"),
+        ("python3 -m mcp_server trust", "trust"),
+        ("python3 -Im mcp_server.cli.main next", "next"),
+        ("uv run --with x menugate mode build", "mode"),
+        ("menugate doctor fix", "doctor"),
+        ("menugate todos accept 3", "todos"),
+        ("echo $(menugate pause", "pause"),
+        ("menugate status", None),
+        ("menugate doctor", None),
+        ("menugate todos list", None),
+        ("echo menugate approve", None),
+        ("grep approve menugate", None),
+        ("python3 -m mcp_server_of_mine approve", None),
+        ("python3 mcp_server/cli/main.py", None),
+    ],
+)
+def test_which_of_them_the_line_would_run(line: str, command: str | None) -> None:
+    assert find_acting_command(line, READ_LINE) == command
 
 
 def test_every_command_says_whether_it_acts() -> None:

@@ -6,11 +6,16 @@ from typing import Any, cast
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mcp_server.model.results import Done, Ending, Problem
-from tests.tools.workbench import Workbench
+from mcp_server.model.results import Code, Done, Ending, Problem
+from tests.tools.workbench import Workbench, code
+from tests.tools.workbench import text as shown
+from tools.files.edit import find_matches, replace_matches
+from tools.files.lines import MOST_BYTES
 
-TABLE = Path(__file__).parents[1] / "tables" / "edit.yaml"
+TABLE = Path(__file__).parents[2] / "tables" / "edit.yaml"
 CASES = cast(list[dict[str, Any]], yaml.safe_load(TABLE.read_text()))
 WORDS = {"old": "old_string", "new": "new_string", "all": "replace_all"}
 ARGUMENTS = {"old_string", "new_string", "replace_all", "content", "offset", "limit"}
@@ -113,3 +118,25 @@ def said(case: Mapping[str, Any], ending: Ending) -> None:
         assert isinstance(ending, Done)
         [picture] = ending.blocks
         assert getattr(picture, "media_type", "") == case["picture"]
+
+
+def test_replacing_everywhere_stays_within_bounds(bench: Workbench) -> None:
+    (bench.root / "f").write_text("a" * 100_000)
+    shown(bench, "Read", file_path="f")
+    more: dict[str, Any] = {"old_string": "a", "new_string": "b" * (MOST_BYTES // 50_000), "replace_all": True}
+    assert code(bench, "Edit", file_path="f", **more) is Code.TOO_LARGE
+
+
+LETTERS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", " ", "é", "\\", ".", "\t"]), max_size=30).map("".join)
+
+
+@given(before=LETTERS, middle=LETTERS, after=LETTERS, new=LETTERS)
+def test_an_edit_changes_its_place_and_nothing_else(before: str, middle: str, after: str, new: str) -> None:
+    whole = f"{before}<{middle}>{after}".replace("<", "‹").replace(">", "›")
+    wanted = f"‹{middle}›"
+    assert len(find_matches(whole, wanted).starts) == 1
+    changed = replace_matches(whole, wanted, new)
+    assert changed.startswith(before)
+    assert changed.endswith(after)
+    put = changed[len(before) : len(changed) - len(after)]
+    assert put.replace("\r\n", "\n") == new.replace("\r\n", "\n")
