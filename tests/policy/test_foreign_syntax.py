@@ -26,12 +26,6 @@ def test_each_is_said_with_the_spelling_that_speaks(text: str, meant: str) -> No
     assert f"did you mean {meant}?" in message
 
 
-def test_an_argument_that_is_not_there_is_said_too() -> None:
-    message = describe_foreign_predicate("dept: 3", ARGUMENTS, OPERATORS, command=False)
-    assert message is not None
-    assert "There is no argument `dept`" in message
-
-
 @pytest.mark.parametrize("text", ["src/**", "docs/a.md", "a plain text", "depth gt 3", ""])
 def test_what_can_be_meant_is_left_alone(text: str) -> None:
     assert describe_foreign_predicate(text, ARGUMENTS, OPERATORS, command=False) is None
