@@ -10,18 +10,18 @@ ONE, OTHER = Stamp(7, 1, "aa"), Stamp(8, 2, "bb")
 
 
 async def test_the_last_look_counts(store: Store) -> None:
-    assert await store.recall_seen("s1", "a.py") is None
+    assert store.recall_seen("s1", "a.py") is None
     for stamp in (ONE, OTHER):
         store.remember_seen("s1", "a.py", stamp)
-        assert await store.recall_seen("s1", "a.py") == stamp
+        assert store.recall_seen("s1", "a.py") == stamp
 
 
 async def test_each_session_has_its_own_and_each_path(store: Store) -> None:
     store.remember_seen("s1", "a.py", ONE)
-    assert await store.recall_seen("s2", "a.py") is None
-    assert await store.recall_seen("s1", "b.py") is None
+    assert store.recall_seen("s2", "a.py") is None
+    assert store.recall_seen("s1", "b.py") is None
 
 
 async def test_a_name_that_is_no_text_is_one_like_any_other(store: Store) -> None:
     store.remember_seen("s1", "caf\udce9", ONE)
-    assert await store.recall_seen("s1", "caf\udce9") == ONE
+    assert store.recall_seen("s1", "caf\udce9") == ONE
