@@ -1,9 +1,11 @@
 """Does a pattern fit what it should, at once, whatever is written in it?"""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.policy.globs import Impossible, compile_path_glob, compile_text_glob, split_path
+from tests.sizes import scale
 
 
 def test_hostile_patterns_and_texts_take_no_time() -> None:
@@ -23,7 +25,8 @@ def test_lexical_paths() -> None:
     assert split_path("") == ()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(st.text(alphabet="ab*?/.", min_size=1, max_size=12), st.text(alphabet="ab/.", max_size=16))
 def test_a_path_that_is_allowed_by_a_pattern_is_denied_by_it(pattern: str, path: str) -> None:
     try:

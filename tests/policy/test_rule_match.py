@@ -14,6 +14,7 @@ from mcp_server.policy.rule_match import build_condition
 from mcp_server.policy.rule_syntax import parse_rule
 from mcp_server.policy.rules import compile_rules
 from tests.policy.world import compiled, known, speaks, spoken, table, tools
+from tests.sizes import scale
 from tools.catalog import READ_LINE
 
 
@@ -80,7 +81,8 @@ def test_what_is_too_long_to_be_read_matches_where_a_rule_narrows() -> None:
             assert holds(tools()["bash"], {"command": "echo " + "$(" * 20 + ")" * 20}) is (cautious and "push" in text)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(st.text(alphabet="git push'\"$(){}\\;&|\n`<>#a=", max_size=40), st.sampled_from(["git", "git push"]))
 def test_what_is_allowed_by_its_words_is_found_by_its_words(command: str, prefix: str) -> None:
     """The careful reading sees whatever the literal one sees, so that the same words deny more than they allow."""
@@ -94,7 +96,8 @@ def test_what_is_allowed_by_its_words_is_found_by_its_words(command: str, prefix
     assert literal(tools()["bash"], call) <= careful(tools()["bash"], call)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(
     st.sampled_from(["bash", "Read", "git_add"]),
     st.text(alphabet="aBc*?/. {},:[]", min_size=1, max_size=12),

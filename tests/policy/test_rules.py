@@ -12,6 +12,7 @@ from mcp_server.model.policy import RuleKind, Rules, RuleText
 from mcp_server.policy.rules import RuleFault, compile_rules
 from tests.policy.world import known, spoken, table
 from tests.policy.world import texts as listed
+from tests.sizes import scale
 from tools.catalog import READ_LINE
 
 
@@ -63,7 +64,8 @@ def test_examples_are_checked() -> None:
     assert compile_rules([replace(names, match=("Read",))], known(), READ_LINE) != ()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(st.text(alphabet="ab(){}[]*?:. /\"'\\,-~!\n eqgtinandexists01", max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_rule_or_a_fault(text: str) -> None:
     got = compile_rules(
