@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.watch import FileWatch
+from tests.clients.served import PATIENCE
 
 pytestmark = [
     pytest.mark.anyio,
@@ -20,7 +21,7 @@ class Heard:
         self.watch = FileWatch(self.event.set)
 
     async def wait(self) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await self.event.wait()
         self.event.clear()
 

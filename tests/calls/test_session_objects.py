@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from mcp_server.calls.session_objects import ObjectRegistry
+from tests.clients.waiting import async_becomes_true
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +71,5 @@ async def test_a_session_whose_connection_is_gone_is_let_go(things: Things) -> N
     things.keep("two", "kept")
     things.registry.release_session("one")
     things.registry.release_session("nobody")
-    await next(iter(things.registry._closing))
-    assert things.closed == ["shell"]
+    assert await async_becomes_true(lambda: things.closed == ["shell"])
     assert things.registry.build_session_objects("two").get("kept") == "KEPT"

@@ -8,6 +8,7 @@ import pytest
 from mcp_server.state import stops
 from mcp_server.state.stops import OrderGiven, StopAnswer, StopOrder
 from mcp_server.state.store import Store
+from tests.clients.served import PATIENCE
 from tests.state.parts import HOUR, Hands, Place
 
 pytestmark = pytest.mark.anyio
@@ -58,9 +59,13 @@ async def test_who_watches_hears_of_an_order(place: Place, hands: Hands) -> None
     one, other = await hands.open(place), await hands.open(place)
     heard = asyncio.Event()
     loop = asyncio.get_running_loop()
-    forget = one.on_change(lambda: loop.call_soon_threadsafe(heard.set))
+
+    def tell() -> None:
+        loop.call_soon_threadsafe(heard.set)
+
+    forget = one.on_change(tell)
     await give(other)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await heard.wait()
     forget()
 

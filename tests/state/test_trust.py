@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,14 @@ def test_what_somebody_else_wrote_is_no_trust(tmp_path: Path) -> None:
     assert path is not None
     assert path.stat().st_mode & 0o777 == 0o600
     written = json.loads(path.read_text())
-    for forged in ({**written, "sha256": "bb"}, {**written, "mac": "0" * 64}, {**written, "mac": 7}, [], "x"):
+    forgeries: tuple[Any, ...] = (
+        {**written, "sha256": "bb"},
+        {**written, "mac": "0" * 64},
+        {**written, "mac": 7},
+        [],
+        "x",
+    )
+    for forged in forgeries:
         path.write_text(json.dumps(forged))
         assert trusted.find_trusted_digest(HERE) is None
     path.write_text("no JSON")

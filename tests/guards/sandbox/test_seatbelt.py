@@ -9,7 +9,9 @@ PRIVATE = "/private/tmp/x"
 
 
 def access(**about: Any) -> ChildAccess:
-    nothing = dict.fromkeys(("emptied", "lent", "caches", "guarded", "held", "pinned", "entrusted", "hidden"), ())
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("emptied", "lent", "caches", "guarded", "held", "pinned", "entrusted", "hidden"), ()
+    )
     given: dict[str, Any] = {"workspace": "/work", "folder": "/work", "writable": True, "network": False}
     return ChildAccess(**{**given, **nothing, **about})
 

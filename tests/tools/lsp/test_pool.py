@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from mcp_server.model.results import Code
