@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from mcp_server.model.results import Code
+from tests.clients.waiting import async_becomes_true
 from tests.tools.lsp.ground import SOURCE, Started, heard, patient, problem
 from tools.lsp import lsp
 
@@ -120,12 +121,14 @@ async def test_its_settings_are_ours(started: Started) -> None:
 
 async def test_a_call_that_is_taken_back_is_taken_back_there_too(started: Started) -> None:
     slow: dict[str, Any] = {
-        "textDocument/definition": [["say", "$/progress", {}], ["silent"]],
+        "textDocument/definition": [["complain", "it was asked"], ["silent"]],
         "textDocument/hover": [["heard"]],
     }
     async with started(on=slow) as one:
-        with anyio.move_on_after(0.5):
-            await one.call("goto_definition", symbol="greet", line=1)
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(partial(one.call, "goto_definition", symbol="greet", line=1))
+            assert await async_becomes_true(lambda: any(child.last_words for child in one.shop.nursery.children))
+            calls.cancel_scope.cancel()
         methods = [message.get("method") for message in await heard(one)]
         assert "$/cancelRequest" in methods
 
