@@ -24,7 +24,7 @@ test: $(VENV)/.ready  ## the whole suite, with repetition and load cut to a twen
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 fast: $(VENV)/.ready  ## the tests of the policy, the configuration, the tool definitions and the pipeline, in half a minute
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(SMALL:%=tests/%)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(SMALL:%=tests/%)
 
 attack: $(VENV)/.ready  ## floods, races, kills, large properties and idle waits at full size
 	TEST_SIZE=full $(BIN)/python -m pytest -m heavy --durations=20

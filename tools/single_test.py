@@ -30,12 +30,12 @@ def find_name_fault(test: str) -> str:
     return ""
 
 
-def _is_unittest_name(test: str) -> bool:
+def is_unittest_name(test: str) -> bool:
     return DOTTED.fullmatch(test) is not None and not test.endswith(".py")
 
 
 def build_test_command(test: str, python: str = PYTHON) -> str:
-    runner = "unittest" if _is_unittest_name(test) else "pytest -q"
+    runner = "unittest" if is_unittest_name(test) else "pytest -q"
     return f"{python} -m {runner} {shlex.quote(test)}"
 
 
@@ -92,7 +92,7 @@ def parse_test_run(test: str, ending: Ending) -> SingleTestRun:
         text = ending.data["output"]
     if code is None:
         return SingleTestRun(SingleTestOutcome.UNCLEAR, text, ending if isinstance(ending, Problem) else None)
-    if _is_unittest_name(test):
+    if is_unittest_name(test):
         return SingleTestRun(_outcome_from_unittest(test, code, text), text)
     return SingleTestRun(_outcome_from_pytest(code, text), text)
 

@@ -1,7 +1,7 @@
 """Who is calling, in which protocol era, over which transport? Read off one request, once.
 
 Only this file touches the SDK's private connection. That is the one hook to something that lives as long as a legacy
-connection, and a contract test holds it (`tests/wire/test_sdk_contract.py`).
+connection, and a contract test holds it (`tests/wire/test_server.py`).
 """
 
 from collections.abc import Callable

@@ -82,6 +82,7 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thing", RECIPES)
 def test_the_steps_are_enough_and_none_can_be_forgotten(thing: str, copy: Path) -> None:
     steps = [step for step in RECIPES[thing] if "works" not in step]

@@ -56,8 +56,17 @@ def timed(module: ast.Module) -> Iterator[str]:
     """Tests that a busy machine can fail."""
     for one in unmarked(module):
         asserts = [node for node in ast.walk(one) if isinstance(node, ast.Assert)]
-        if any(names_in(node.test) & CLOCKS for node in asserts):
+        if any(names_in(node.test) & read_off_clocks(one) for node in asserts):
             yield one.name
+
+
+def read_off_clocks(test: Test) -> set[str]:
+    """The clocks themselves, and what the test has worked out from one."""
+    about = set(CLOCKS)
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assign) and names_in(node.value) & about:
+            about |= set[str]().union(*map(names_in, node.targets))
+    return about
 
 
 def test_what_has_a_full_size_is_heavy() -> None:
@@ -73,6 +82,9 @@ from tests.sizes import scale
 ROUNDS = scale(100)
 def test_rounds(): assert range(ROUNDS)
 def test_time(): assert time.monotonic() - since < 2
+def test_worked_out():
+    took = time.monotonic() - since
+    assert took < 2
 @pytest.mark.heavy
 def test_marked(): assert time.monotonic() - since < ROUNDS
 """
@@ -81,7 +93,7 @@ def test_marked(): assert time.monotonic() - since < ROUNDS
 def test_a_planted_one_is_found() -> None:
     module = ast.parse(PLANTED)
     assert list(sized(module)) == ["test_rounds"]
-    assert list(timed(module)) == ["test_time"]
+    assert list(timed(module)) == ["test_time", "test_worked_out"]
 
 
 @pytest.mark.parametrize("workers", [["-p", "no:xdist"], ["-n", "1"]], ids=["alone", "with workers"])

@@ -287,6 +287,7 @@ def test_a_call_that_waits_and_starts_nothing_ends_as_well(workspace: Path, home
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy
 @pytest.mark.parametrize(("sandbox", "profile"), EVERYWHERE)
 def test_all_of_it_has_ended_within_two_seconds(
     workspace: Path, home: Path, number: int, sandbox: str, profile: str

@@ -339,7 +339,7 @@ def test_an_empty_key_seals_nothing(workspace: Path, home: Path) -> None:
 HOSTILE = {
     "a value nobody knows": """UPDATE posture SET axes = replace(axes, '"plan"', '"everything"')""",
     "no text": "UPDATE posture SET axes = x'00ff', mac = 7",
-    "no JSON": "UPDATE posture SET axes = 'nonsense'",
+    "not JSON": "UPDATE posture SET axes = 'nonsense'",
     "another shape": "UPDATE posture SET axes = '[[[[]]]]'",
     "deeper than can be read": f"UPDATE posture SET axes = '{'[' * 100_000}'",
     "an epoch that cannot be counted on from": "UPDATE posture SET epoch = 9223372036854775807",

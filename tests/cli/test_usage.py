@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+import mcp_server
 from mcp_server.cli.commands import COMMANDS, GROUPS
 from mcp_server.cli.output import wrap_text
 from mcp_server.cli.parser import build_parser
@@ -21,9 +22,11 @@ from mcp_server.settings import read_columns
 from tests.cli.conftest import Type
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = Path(mcp_server.__file__).parent
+"""Where it was installed; `make wheel` runs these tests where no checkout is in sight."""
 ERRORS: list[dict[str, str]] = yaml.safe_load((ROOT / "tests" / "tables" / "usage_errors.yaml").read_text())
 WIDTHS = (40, 80, 200)
-SETTINGS = (ROOT / "mcp_server" / "settings.py").read_text()
+SETTINGS = (PACKAGE / "settings.py").read_text()
 
 
 def list_command_lines() -> Iterator[str]:
@@ -159,7 +162,7 @@ def test_a_topic_ends_with_a_page_that_is_there_and_its_commands_are_understood(
 
 
 def test_pages_that_help_names_are_there() -> None:
-    texts = [*(topic.text for topic in TOPICS.values()), (ROOT / "mcp_server" / "cli" / "usage.py").read_text()]
+    texts = [*(topic.text for topic in TOPICS.values()), (PACKAGE / "cli" / "usage.py").read_text()]
     pages = {page for text in texts for page in re.findall(r"docs/[\w-]+\.md", text)}
     assert pages and [page for page in pages if not (ROOT / page).is_file()] == []
 
@@ -248,8 +251,8 @@ def test_no_command_counts_one_as_many(menugate: Type, place: Path) -> None:
 def test_nobody_builds_a_plural_by_hand() -> None:
     """`format_count` is the one place that knows how."""
     by_hand = re.compile(r"""['"]s['"] (?:if|\*)|\[:-1\] if count""")
-    rooms = [*(ROOT / "mcp_server" / "cli").glob("*.py"), *(ROOT / "mcp_server" / "views").glob("*.py")]
-    files = [*rooms, *(ROOT / "mcp_server" / f"{name}.py" for name in ("health", "installation", "person", "settings"))]
+    rooms = [*(PACKAGE / "cli").glob("*.py"), *(PACKAGE / "views").glob("*.py")]
+    files = [*rooms, *(PACKAGE / f"{name}.py" for name in ("health", "installation", "person", "settings"))]
     assert [path.name for path in files if by_hand.search(path.read_text())] == []
 
 

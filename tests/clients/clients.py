@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, Implementation, TextContent
 
-from tests.clients.served import Served, command, environment
+from tests.clients.served import PATIENCE, Served, command, environment
 
 MODERN = "2026-07-28"
 ERAS = ("legacy", MODERN)
@@ -52,7 +52,13 @@ async def held(target: Any, era: str, name: str = "opencode", **callbacks: Any) 
 
     who = Implementation(name=name, version="1")
     async with Client(
-        target, mode=era, client_info=who, message_handler=listen, cache=None, read_timeout_seconds=30, **callbacks
+        target,
+        mode=era,
+        client_info=who,
+        message_handler=listen,
+        cache=None,
+        read_timeout_seconds=PATIENCE,
+        **callbacks,
     ) as client:
         yield Held(client, told)
 

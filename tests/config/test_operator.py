@@ -7,8 +7,9 @@ import pytest
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.operator_schema import KINDS
 from mcp_server.model.approvals import ApprovalChannel
+from mcp_server.model.destinations import USUAL, Destinations, parse_destinations
 from mcp_server.model.menus import Host, Listing
-from mcp_server.model.policy import Budget, RuleKind, RuleText
+from mcp_server.model.policy import Budget, Reviewing, RuleKind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
 from tests.config.samples import mode_text, opened, refused
 
@@ -124,3 +125,90 @@ def test_a_number_too_long_to_be_read_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "menugate.yaml"
     file.write_text(f"budget:\n  calls: {'9' * 5000}\n")
     assert "is not a whole number from 1 to" in str(refused(config=file))
+
+
+def listed(folder: Path, text: str) -> Destinations:
+    file = folder / "menugate.yaml"
+    file.write_text(text)
+    return opened(config=file).config.network
+
+
+@pytest.mark.parametrize("text", ["max_profile: trusted\n", "network: {}\n"])
+def test_without_a_list_of_places_the_usual_places_are_on_it(text: str, tmp_path: Path) -> None:
+    assert listed(tmp_path, text) == parse_destinations(USUAL)
+
+
+def test_a_list_of_places_takes_theirs(tmp_path: Path) -> None:
+    found = listed(tmp_path, 'network:\n  allow: ["*.example.org", "git.example:22", 10.1.0.0/16]\n')
+    assert found == parse_destinations(["*.example.org", "git.example:22", "10.1.0.0/16"])
+    assert not found.is_host_allowed("github.com", 443)
+
+
+def test_an_empty_list_leaves_no_place(tmp_path: Path) -> None:
+    assert listed(tmp_path, "network: {allow: []}\n") == Destinations()
+
+
+def test_what_is_no_place_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "menugate.yaml"
+    file.write_text("network:\n  allow:\n    - github.com\n    - https://github.com\n    - a.*.org\n")
+    faults = refused(config=file)
+    assert [(fault.line, fault.key) for fault in faults] == [(4, "network.allow[1]"), (5, "network.allow[2]")]
+    assert "a URL is not meant" in str(faults)
+
+
+REVIEWER = "https://models.example.org"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (
+            f"endpoint: {REVIEWER}/v1/chat/completions, model: m",
+            Reviewing(f"{REVIEWER}/v1/chat/completions", "models.example.org", 443, "m"),
+        ),
+        (
+            "endpoint: 'http://127.0.0.1:11434/v1/chat/completions', model: m, key: 'env:A_KEY', patience: 45",
+            Reviewing("http://127.0.0.1:11434/v1/chat/completions", "127.0.0.1", 11434, "m", "A_KEY", 45),
+        ),
+        (f"endpoint: '{REVIEWER}/m?v=1', model: m", Reviewing(f"{REVIEWER}/m?v=1", "models.example.org", 443, "m")),
+        ("endpoint: 'http://[::1]:80/v1', model: m", Reviewing("http://[::1]:80/v1", "::1", 80, "m")),
+    ],
+)
+def test_who_reviews_is_whom_the_operator_means(given: str, meant: Reviewing, tmp_path: Path) -> None:
+    file = tmp_path / "menugate.yaml"
+    file.write_text(f"review: {{{given}}}\n")
+    assert opened(config=file).config.review == meant
+
+
+def test_nobody_reviews_unless_somebody_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "menugate.yaml"
+    file.write_text("max_profile: trusted\n")
+    assert opened(config=file).config.review is None
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "says"),
+    [
+        ("model: m", "review.endpoint", "this key is missing"),
+        (f"endpoint: '{REVIEWER}'", "review.model", "this key is missing"),
+        ("endpoint: models.example.org/v1, model: m", "review.endpoint", "this is no address of the web"),
+        ("endpoint: 'ftp://models.example.org/v1', model: m", "review.endpoint", "this is no address of the web"),
+        ("endpoint: 'https:///v1', model: m", "review.endpoint", "this is no address of the web"),
+        (f"endpoint: '{REVIEWER}/v1#hunter2', model: m", "review.endpoint", "this is no address of the web"),
+        ("endpoint: 'https://h:99999/v1', model: m", "review.endpoint", "this is no URL"),
+        ("endpoint: 'https://[::1/v1', model: m", "review.endpoint", "this is no URL"),
+        ("endpoint: 'https://a..b/v1', model: m", "review.endpoint", "is no name of a host"),
+        ("endpoint: 'https://me:hunter2@h.example/v1', model: m", "review.endpoint", "holds a name or a password"),
+        (f"endpoint: '{REVIEWER}', model: m, key: sk-hunter2", "review.key", "and not the key itself"),
+        (f"endpoint: '{REVIEWER}', model: m, key: 'env:hunter2 x'", "review.key", "and not the key itself"),
+        (f"endpoint: '{REVIEWER}', model: m, patience: 0", "review.patience", "from 1 to 50"),
+        (f"endpoint: '{REVIEWER}', model: m, patience: 51", "review.patience", "from 1 to 50"),
+        (f"endpoint: '{REVIEWER}', model: m, prompt: x", "review.prompt", "there is no key `prompt` here"),
+    ],
+)
+def test_a_reviewer_that_cannot_be_meant_is_named(given: str, key: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "menugate.yaml"
+    file.write_text(f"review: {{{given}}}\n")
+    (fault,) = refused(config=file)
+    assert (fault.key, says in fault.message) == (key, True), fault
+    assert "hunter2" not in str(fault)

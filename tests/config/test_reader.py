@@ -23,6 +23,7 @@ from mcp_server.config.reader import (
 )
 from mcp_server.config.shapes import fit
 from mcp_server.model.text import find_nearest_name, quote_exactly
+from tests.sizes import scale
 
 MARKS = [*"[]{}:,-?!&*#|>%@`'\"\\~<=", "\n", "\n  ", "\n- ", ": ", "- ", "? ", "<<: ", "--- ", "...", "%YAML 1.2\n"]
 WORDS = [
@@ -62,7 +63,8 @@ def plain(node: Node | None) -> object:
             return None
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None)
 @given(text=TEXTS, pure=st.booleans())
 @example(text="[" * 5000, pure=False)
 @example(text="? " * 5000, pure=True)
@@ -80,7 +82,8 @@ def test_any_text_ends_in_a_value_or_a_fault(text: str, pure: bool) -> None:
         assert str(fault).isprintable()
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.heavy
+@settings(max_examples=scale(150), deadline=None)
 @given(data=st.binary(max_size=200))
 def test_any_bytes_end_in_a_value_or_a_fault(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"
@@ -100,7 +103,8 @@ def test_any_bytes_end_in_a_value_or_a_fault(data: bytes, tmp_path_factory: pyte
         max_leaves=12,
     )
 )
-@settings(max_examples=100, deadline=None)
+@pytest.mark.heavy
+@settings(max_examples=scale(100), deadline=None)
 def test_what_is_written_is_what_is_read_by_both_parsers(value: object) -> None:
     import yaml
 

@@ -10,8 +10,8 @@ from typing import Any
 from mcp_server.model.policy import Decision, Rules
 from mcp_server.policy.rules import compile_rules
 from tests.policy.test_decision import answer
-from tests.policy.test_rule_syntax import known, listed
-from tests.policy.world import TABLES, table
+from tests.policy.world import TABLES, known, table
+from tests.policy.world import texts as listed
 from tools.catalog import READ_LINE
 
 HEAD = """\

@@ -1,14 +1,23 @@
-"""Does one glance tell the posture, in any width, and are typed words understood, or refused with a hint?"""
+"""Does one glance tell the posture, in any width, and what is to come in words?"""
 
-from collections.abc import Mapping
 from itertools import product
 
 import pytest
 
 from mcp_server.cli.badge import COLOURS
-from mcp_server.model.posture import ChangeScope, ModelMode, Posture, Profile, RunControl, WorkMode, format_value
-from mcp_server.policy.badge import CODES, format_badge, format_title
-from mcp_server.policy.phrases import Unclear, parse_phrase
+from mcp_server.model.posture import (
+    ChangeScope,
+    ModelMode,
+    Posture,
+    PostureChange,
+    PostureChoice,
+    Profile,
+    RunControl,
+    TemporaryChange,
+    Value,
+    WorkMode,
+)
+from mcp_server.policy.badge import CODES, describe_axes, describe_pending_changes, format_badge, format_title
 
 EVERY = [Posture(*axes) for axes in product(WorkMode, RunControl, Profile, ModelMode)]
 
@@ -61,44 +70,30 @@ def test_the_colours_are_those_of_the_table() -> None:
     assert {word: colour for colour, words in table.items() for word in words.split()}.items() <= COLOURS.items()
 
 
-@pytest.mark.parametrize(
-    ("typed", "axis", "axes", "scope"),
-    [
-        ("plan", "work_mode", {"work_mode": "plan"}, "now"),
-        ("repair --autonomous --permission-profile normal", "work_mode",
-         {"work_mode": "repair", "run_control": "autonomous", "profile": "normal"}, "now"),
-        ("research --autonomous --permission-profile=restricted --model-mode deep", "work_mode",
-         {"work_mode": "research", "run_control": "autonomous", "profile": "restricted", "model_mode": "deep"}, "now"),
-        ("review after-current-unit", "work_mode", {"work_mode": "review"}, "after-current-unit"),
-        ("trusted --scope for-next-unit", "profile", {"profile": "trusted"}, "for-next-unit"),
-        ("build trusted deep next-milestone", "work_mode",
-         {"work_mode": "build", "profile": "trusted", "model_mode": "deep"}, "next-milestone"),
-        ("on", "reasoning", {"reasoning": "on"}, "now"),
-        ("chat --ai chat", "work_mode", {"work_mode": "chat", "ai_mode": "chat"}, "now"),
-        ("", None, {}, "now"),
-    ],
-)  # fmt: skip
-def test_what_is_understood(typed: str, axis: str | None, axes: Mapping[str, str], scope: str) -> None:
-    meant = parse_phrase(typed.split(), axis)
-    assert {name: format_value(value) for name, value in meant.axes.items()} == axes
-    assert meant.scope is ChangeScope(scope)
+def test_what_is_still_to_come_is_said_in_words() -> None:
+    plan: dict[str, Value] = {"profile": Profile.NORMAL, "work_mode": WorkMode.PLAN}
+    waiting = (
+        PostureChange("c1", plan, ChangeScope.AFTER_CURRENT_TOOL, calls=((7, "p"), (9, "p"))),
+        PostureChange("c2", {"reasoning": True}, ChangeScope.NEXT_MILESTONE, session="s1"),
+        PostureChange("c3", {"profile": Profile.TRUSTED}, ChangeScope.NOW, session="s1", unconfirmed=True),
+    )
+    tried = PostureChange("c4", {"profile": Profile.RESTRICTED}, ChangeScope.FOR_NEXT_UNIT, session="s2")
+    choice = PostureChoice(waiting=waiting, trials=(TemporaryChange(tried, {"profile": Profile.NORMAL}),))
+    assert describe_pending_changes(choice) == [
+        (tried, "back to profile normal when the unit ends of session s2"),
+        (waiting[0], "work mode plan, profile normal, after-current-tool (call 7, 9)"),
+        (waiting[1], "reasoning on, next-milestone of session s1"),
+        (waiting[2], "profile trusted, now, once the person says yes"),
+    ]
+    assert describe_pending_changes(None) == []
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        ("bild", "`bild` is not mode: chat, plan, build, review, repair, research"),
-        ("plan chat", "`--mode chat` or `--ai-mode chat`; write which"),
-        ("plan --scope", "`--scope` needs a value"),
-        ("plan --scope soon", "now, after-current-tool"),
-        ("plan --god", "is not an axis"),
-        ("plan trusted restricted", "contradict each other"),
-        ("plan --autonomous manual", "contradict each other"),
-        ("plan now next-milestone", "contradict each other"),
-        ("plan trustd", "Did you mean `trusted`?"),
-    ],
-)
-def test_what_is_not_understood_is_said_and_not_guessed(typed: str, says: str) -> None:
-    with pytest.raises(Unclear) as unclear:
-        parse_phrase(typed.split(), "work_mode")
-    assert says in str(unclear.value)
+def test_every_axis_has_its_word() -> None:
+    assert describe_axes(Posture(reasoning=True, work_mode=WorkMode.PLAN)) == {
+        "work_mode": "plan",
+        "run_control": "autonomous",
+        "profile": "normal",
+        "model_mode": "smart",
+        "ai_mode": "agent",
+        "reasoning": "on",
+    }

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcp_server.policy.reasoning import MAX_LINE, ReasoningOutcome, parse_thought
 from mcp_server.policy.stages import StageDuty
 from tests.policy.world import table
+from tests.sizes import scale
 
 CASES: list[dict[str, Any]] = table("thoughts")
 
@@ -25,7 +26,8 @@ def test_the_table(case: dict[str, Any]) -> None:
         assert asdict(got) | case["keeps"] == asdict(got)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(200), deadline=None, derandomize=True)
 @given(st.text(max_size=2_000), st.sampled_from(StageDuty))
 def test_any_text_gets_one_answer_and_little_of_it_is_kept(text: str, duty: StageDuty) -> None:
     got = parse_thought(text, duty)

@@ -12,6 +12,7 @@ from mcp_server.policy import router
 from mcp_server.policy.router import Confidence, NoRoute, Route, RouteChoice, grade_confidence, route
 from tests.policy.world import menus, mode, spoken
 from tests.policy.world import table as read
+from tests.sizes import scale
 
 
 @pytest.mark.parametrize("case", read("router"), ids=lambda case: spoken(repr(case["says"])))
@@ -106,7 +107,8 @@ def test_without_modes_nothing_answers() -> None:
     assert [route(text, Menus(())) for text in ("1", "git", "")] == [NoRoute()] * 3
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(st.text() | st.text(alphabet="0123456789０٣ \n*/git"))
 def test_any_text_gets_one_and_the_same_answer(text: str) -> None:
     got = route(text, menus())

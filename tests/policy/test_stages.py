@@ -26,7 +26,7 @@ from mcp_server.policy.stages import (
 )
 from mcp_server.settings import read_settings
 from tests.policy.world import EFFECTS, example, policy, tools
-from tests.sizes import sample
+from tests.sizes import sample, scale
 
 HOLDS = (None, *(Hold(by, "for a reason") for by in Holder))
 ACTING = (Stage.ACT, Stage.TOOL_FOLLOWUP, Stage.MICRO_STEP)
@@ -236,7 +236,8 @@ def test_every_registered_tool_is_decided_everywhere(shipped: Configuration) -> 
     assert count >= len(looked_at) * (len(house.tools) - 8)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@pytest.mark.heavy
+@settings(max_examples=scale(300), deadline=None, derandomize=True)
 @given(st.sampled_from((None, *Stage)), st.booleans(), st.sampled_from(HOLDS), st.booleans(), st.sampled_from(AiMode))
 def test_reasoning_and_a_pause_only_narrow(
     stage: Stage | None, reasoned: bool, held: Hold | None, reasoning: bool, ai: AiMode

@@ -1,6 +1,7 @@
 """The tools, menus and policies that the tables speak about, read from tests/tables/tools.yaml."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from mcp_server.model.tools import (
     Tool,
 )
 from mcp_server.policy.arguments import build_argument_check
+from mcp_server.policy.rule_match import find_call_words
 from mcp_server.policy.rules import compile_rules
 from tools.catalog import READ_LINE
 
@@ -160,3 +162,48 @@ def policy(
     assert isinstance(rules, Rules), rules
     said = (tools(own), menus(own), EFFECTS, rules, ceiling, budget or Budget(), check(own))
     return Policy(*said, read_line=READ_LINE, work_modes=WORK)
+
+
+SEARCH: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "q": {"type": "string"},
+        "kind": {"enum": ["web", "news"]},
+        "depth": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "flag": {"type": ["boolean", "null"]},
+        "filter": {"anyOf": [{"type": "object", "properties": {"language": {"type": "string"}}}, {"type": "null"}]},
+        "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+    },
+}
+
+
+def known() -> dict[str, Tool]:
+    """The tools of the table and one of an upstream, whose schema is its own."""
+    upstream = replace(
+        tools()["Read"],
+        name="acme_search",
+        written="acme:search",
+        arguments=SEARCH,
+        subject=None,
+        profile=Profile.TRUSTED,
+    )
+    return {**tools(), "acme_search": upstream}
+
+
+def compiled(kind: str, text: str) -> Rules:
+    rules = compile_rules([RuleText(RuleKind(kind), text, "rules.yaml:1")], known(), READ_LINE, roots=("/work",))
+    assert isinstance(rules, Rules), rules
+    return rules
+
+
+def speaks(rules: Rules, kind: str, name: str, call: Any) -> bool:
+    tool = known()[name]
+    arguments: Any = {tool.subject[0]: call} if isinstance(call, str) and tool.subject else call
+    every = [
+        rule
+        for rule in rules.find_for_tool(name, RuleKind(kind))
+        if rule.applies is None or rule.applies(tool, arguments)
+    ]
+    found = rules.find_for_call(name, RuleKind(kind), find_call_words(tool, arguments, READ_LINE))
+    assert set(every) <= set(found), "a rule that applies is not found by its word"
+    return bool(every)

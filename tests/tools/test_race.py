@@ -21,10 +21,11 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.openat import FOLDER, Resolve, can_kernel_resolve, open_by_kernel, open_by_steps
 from mcp_server.model.context import Context
 from mcp_server.model.results import Done, Refusal
+from tests.clients.served import PATIENCE
+from tests.sizes import FULL
 from tests.tools.workbench import TOOLS, Workbench, WorkbenchContext
 
-SECONDS = float(os.environ.get("RACE_SECONDS", "0.15"))
-PATIENCE = 10.0
+SECONDS = 0.15 if FULL else 0.03
 """For each tool and each way; longer finds more."""
 
 FLIPPER = """

@@ -79,3 +79,20 @@ class Workbench:
 
 async def _ended(tool: Tool, given: Context, arguments: Mapping[str, Any]) -> Ending:
     return await tool.run(given, arguments)
+
+
+def text(bench: Workbench, name: str, yes: bool = False, **arguments: Any) -> str:
+    ending = bench.call(name, yes, **arguments)
+    assert isinstance(ending, Done), ending
+    return ending.text
+
+
+def code(bench: Workbench, name: str, yes: bool = False, **arguments: Any) -> Code:
+    ending = bench.call(name, yes, **arguments)
+    assert isinstance(ending, Problem), ending
+    return ending.code
+
+
+def next_offset(shown: str) -> int | None:
+    _, found, rest = shown.rpartition("offset=")
+    return int(rest.split(",")[0].split(")")[0]) if found else None

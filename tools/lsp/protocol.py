@@ -111,12 +111,12 @@ def _walk_symbols(result: list[object], uri: str, parent: str, depth: int) -> It
         container = parent or to_text(fields.get("containerName"))
         path = f"{container}/{name}" if container else name
         if name and place:
-            yield LspSymbol(place, _get_kind_name(fields.get("kind")), path)
+            yield LspSymbol(place, get_kind_name(fields.get("kind")), path)
         if depth < MAX_SYMBOL_DEPTH:
             yield from _walk_symbols(to_list(fields.get("children")), uri, path, depth + 1)
 
 
-def _get_kind_name(value: object) -> str:
+def get_kind_name(value: object) -> str:
     names = KINDS.split()
     return names[value - 1] if type(value) is int and 1 <= value <= len(names) else "symbol"
 

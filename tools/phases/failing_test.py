@@ -91,7 +91,7 @@ def _build_refused_problem(refusal: Problem) -> Problem:
     return Problem(refusal.code, f"the test was not run: {refusal.message}", refusal.way_out, refusal.data)
 
 
-def _decide_verdict(runs: list[SingleTestOutcome], baseline: SingleTestOutcome | None) -> str:
+def decide_verdict(runs: list[SingleTestOutcome], baseline: SingleTestOutcome | None) -> str:
     if SingleTestOutcome.FAILED in runs and SingleTestOutcome.PASSED in runs:
         return "flaky"
     if runs[0] is SingleTestOutcome.PASSED:
@@ -107,7 +107,7 @@ def _decide_verdict(runs: list[SingleTestOutcome], baseline: SingleTestOutcome |
 
 def _build_answer(runs: list[SingleTestRun], baseline: SingleTestRun | None) -> Done:
     outcomes = [run.outcome for run in runs]
-    verdict = _decide_verdict(outcomes, baseline.outcome if baseline else None)
+    verdict = decide_verdict(outcomes, baseline.outcome if baseline else None)
     lines = [VERDICTS[verdict] + (f" {_describe_uncertainty(runs[0], baseline)}" if verdict == "cannot_tell" else "")]
     lines += [f"--- now: {runs[0].outcome}", runs[0].text[-MAX_OUTPUT_CHARS:]]
     if len(runs) > 1 and runs[1].outcome is not runs[0].outcome:

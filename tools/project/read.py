@@ -38,7 +38,7 @@ def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
     first, last = args.get("line", 1), None
     if "symbol" in args:
         symbols = index.outline_text(snapshot.path, decode_text(snapshot.data).replace("\r\n", "\n"))
-        matches = _find_definitions(symbols, args["symbol"])
+        matches = find_definitions(symbols, args["symbol"])
         if len(matches) != 1:
             return _build_choice_problem(name, args["symbol"], matches, symbols)
         first, last = matches[0].line, matches[0].last
@@ -47,7 +47,7 @@ def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
     )
 
 
-def _find_definitions(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
+def find_definitions(symbols: Sequence[Symbol], name: str) -> list[Symbol]:
     """Find the symbols whose full name is this, or else ends with it, or else does so in another case."""
     name = name.strip().replace("::", ".").replace("#", ".")
     exact = [symbol for symbol in symbols if symbol.full_name == name]

@@ -28,7 +28,7 @@ async def _refresh_index(ctx: Context) -> Freshness:
     return freshness
 
 
-def _describe_freshness(freshness: Freshness, ctx: Context) -> str:
+def describe_freshness(freshness: Freshness, ctx: Context) -> str:
     files = f"{freshness.files:,} file{'s' if freshness.files != 1 else ''}"
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(freshness.left_out.items()))
     not_indexed = f"; not in it: {reasons}" if reasons else ""
@@ -73,7 +73,7 @@ async def search_symbols(ctx: Context, args: ProjectSymbolArguments) -> Ending:
     )
     matches = await to_thread.run_sync(ctx.index.find_symbols, request)
     meta = {"total": matches.total, "complete": matches.complete and freshness.complete}
-    source = _describe_freshness(freshness, ctx)
+    source = describe_freshness(freshness, ctx)
     if not matches.total:
         result = f"Nothing is defined as `{request.query}`" if request.query else "No definitions were found"
         text = f"{result}. To find words in the text, use `index_search`."
@@ -99,7 +99,7 @@ async def search_index(ctx: Context, args: ProjectSearchArguments) -> Ending:
     )
     matches = await to_thread.run_sync(ctx.index.search, request)
     meta = {"total": matches.total, "files": matches.files, "complete": matches.complete and freshness.complete}
-    source = _describe_freshness(freshness, ctx)
+    source = describe_freshness(freshness, ctx)
     if not matches.total:
         hint = "A file must contain every word: try fewer words, or the beginning of one with `*`."
         return Done(f"No file contains all of `{args['query']}`. {hint}" + format_closing_note(source), meta=meta)

@@ -6,11 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.guards.index.ground import IndexWorkspace, held
+from tests.sizes import scale
 
 FILES = st.sampled_from(["a.py", "b.py", "src/a.py", "src/b.md", "src/deep/c.py", "build/x.py"])
 FOLDERS = st.sampled_from(["src", "src/deep", "build"])
@@ -101,8 +103,8 @@ class Edits(RuleBasedStateMachine):
             path.unlink(missing_ok=True)
 
 
-TestEdits = Edits.TestCase
-TestEdits.settings = settings(max_examples=10, stateful_step_count=10, deadline=None)
+TestEdits = pytest.mark.heavy(Edits.TestCase)
+TestEdits.settings = settings(max_examples=scale(10, 2), stateful_step_count=10, deadline=None)
 
 
 def test_a_change_within_the_grain_of_the_clock_is_seen(tmp_path: Path) -> None:

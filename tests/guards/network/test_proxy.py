@@ -18,6 +18,7 @@ from mcp_server.guards.network.egress import Egress
 from mcp_server.guards.network.proxy import EgressProxy, RelayLimits
 from mcp_server.guards.network.proxy_head import BadProxyRequest, ProxyHead, parse_head
 from mcp_server.model.destinations import parse_destinations
+from tests.clients.served import PATIENCE
 from tests.guards.network.site import Site, shut, site
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +64,7 @@ async def exchange(port: int, sent: bytes, end: bool = False) -> bytes:
         writer.write(sent)
         if end:
             writer.write_eof()
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), PATIENCE)
 
 
 def get(site: Site, host: str = "good.example", path: str = "/x?y=1", more: str = "") -> bytes:
@@ -172,7 +173,7 @@ async def tunnel(port: int, one: Site) -> AsyncGenerator[tuple[asyncio.StreamRea
 @pytest.mark.parametrize("bounds", [RelayLimits(idle_seconds=0.2), RelayLimits(seconds=0.2)], ids=["idle", "time"])
 async def test_a_connection_that_rests_or_lasts_is_ended(bounds: RelayLimits) -> None:
     async with site() as one, proxied(one, bounds) as port, tunnel(port, one) as (reader, _):
-        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
 
 
 async def test_a_connection_carries_no_more_than_its_share() -> None:
@@ -181,7 +182,7 @@ async def test_a_connection_carries_no_more_than_its_share() -> None:
         writer.write(b"GET\r\n\r\n")
         got = 0
         with suppress(ConnectionResetError):
-            while data := await asyncio.wait_for(reader.read(4096), 5):
+            while data := await asyncio.wait_for(reader.read(4096), PATIENCE):
                 got += len(data)
         assert 0 < got <= 100_000
 
@@ -190,7 +191,7 @@ async def test_there_are_only_so_many_at_once() -> None:
     async with site() as one, proxied(one, RelayLimits(connections=3)) as port:
         async with tunnel(port, one), tunnel(port, one), tunnel(port, one):
             assert (await exchange(port, get(one))).startswith(b"HTTP/1.1 503 ")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while not (await exchange(port, get(one))).startswith(b"HTTP/1.1 200 "):
                 pass
 

@@ -21,6 +21,7 @@ from mcp_server.guards.sandbox.proxy_socket import PORT
 from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Demand, Effect
+from tests.clients.served import PATIENCE
 from tests.guards.network.site import site
 from tests.guards.processes.conftest import box, work
 from tests.guards.processes.ground import opened, sh
@@ -118,7 +119,7 @@ async def test_a_way_out_ends_with_its_command(work: Path, box: Sandbox) -> None
             *(sh(made, through(f"http://good.example:{one.port}/"), Profile.TRUSTED) for _ in range(4))
         )
         assert all(said.out.endswith(b"hi") for said in await held)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while proxy.socket_count:
                 await asyncio.sleep(0.01)
 

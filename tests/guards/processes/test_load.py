@@ -12,12 +12,13 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.processes import ChildProcess, Command
 from mcp_server.model.tools import Demand, Effect
 from tests.guards.processes.ground import opened
+from tests.sizes import FULL, scale
 from tools.shell.output import Screen
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
-SHELLS = 24
+SHELLS = scale(24, 4)
 KEPT, SLACK = 32 << 10, 4 << 20
-SECONDS = 3.0
+SECONDS = 3.0 if FULL else 0.6
 
 
 async def late(seconds: float) -> float:

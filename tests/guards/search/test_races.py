@@ -13,9 +13,12 @@ from mcp_server.guards.search.search import FileSearch
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Refusal
 from tests.guards.search.ground import PRIVATE
+from tests.sizes import FULL
 
 CANARY = "canary-7f3a"
-SECONDS = 3.0
+SECONDS = 3.0 if FULL else 0.3
+LEAST = 4
+"""Rounds that prove something, however long one takes on a busy machine."""
 
 
 @pytest.fixture
@@ -84,11 +87,10 @@ def test_nothing_from_outside_is_ever_found(find: FileSearch, ground: Path) -> N
     end = time.monotonic() + SECONDS
     rounds = 0
     with flipping(ground):
-        while time.monotonic() < end:
+        while rounds < LEAST or time.monotonic() < end:
             for name, call in CALLS.items():
                 with suppress(Refusal):
                     found = call(find)
                     assert "canary" not in " ".join(found.lines), name
                     assert found.total == 0 or name.startswith("glob below"), name
             rounds += 1
-    assert rounds > 3

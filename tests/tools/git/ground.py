@@ -3,10 +3,10 @@
 import asyncio
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import jsonschema_rs
 
@@ -144,3 +144,12 @@ async def _ended(tool: Tool, given: Context, arguments: Mapping[str, Any]) -> En
         return await tool.run(given, arguments)
     except Refusal as refusal:
         return refusal.problem
+
+
+def paths(told: Done) -> list[str]:
+    assert told.data is not None
+    return [one["path"] for one in told.data["files"]]
+
+
+Opened: TypeAlias = Callable[[Path], GitWorkbench]
+"""Makes a bench of a folder, and closes it after the test."""

@@ -3,8 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -129,3 +129,22 @@ def patient(**seconds: float) -> Any:
     from tools.lsp.lsp import TIMEOUTS
 
     return replace(TIMEOUTS, **seconds)
+
+
+SOURCE = "def greet(name):\n    return name\n\n\ngreet(greet)\n"
+
+
+Started = Callable[..., AbstractAsyncContextManager[LspWorkbench]]
+
+
+async def problem(one: LspWorkbench, command: str = "hover_symbol", **arguments: Any) -> Problem:
+    given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
+    ending = await one.call(command, **given)
+    assert isinstance(ending, Problem), ending
+    return ending
+
+
+async def heard(one: LspWorkbench, **arguments: Any) -> list[Any]:
+    given: dict[str, Any] = {"symbol": "greet", "line": 1, **arguments}
+    text = await one.text("hover_symbol", **given)
+    return json.loads(text[: text.rindex("\n\n[")])

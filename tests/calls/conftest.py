@@ -1,0 +1,3 @@
+from tests.state.conftest import hands, place, store
+
+__all__ = ["hands", "place", "store"]

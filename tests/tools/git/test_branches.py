@@ -1,0 +1,56 @@
+"""Are branches made and gone to, with nothing lost and nothing fetched?"""
+
+from mcp_server.model.results import Code
+from tests.tools.git.ground import GitWorkbench, git
+
+
+def test_going_to_a_branch_and_back(bench: GitWorkbench) -> None:
+    told = bench.problem("git_checkout", branch_name="other")
+    assert told.code is Code.WRONG_STATE
+    assert "keep_changes" in told.way_out
+    bench.done("git_add", files=["a.txt"])
+    bench.done("git_commit", message="done")
+    told = bench.done("git_checkout", branch_name="other")
+    assert told.data is not None
+    assert (told.data["from"]["branch"], told.data["to"]["branch"], told.data["files"]) == ("main", "other", 3)
+    assert told.text.startswith("Switched from `main` (")
+    assert "Already on `other`" in bench.done("git_checkout", branch_name="other").text
+    git(bench.root, "checkout", "-q", "--detach")
+    assert "On no branch (detached HEAD)" in bench.done("git_status").text
+    assert "detached HEAD at" in bench.done("git_branch_list").text
+    assert bench.data("git_checkout", branch_name="main")["from"]["branch"] is None
+
+
+def test_making_a_branch(bench: GitWorkbench) -> None:
+    told = bench.data("git_create_branch", branch_name="feature/new", base_branch="other")
+    assert told["sha"] == git(bench.root, "rev-parse", "other").decode().strip()
+    assert bench.problem("git_create_branch", branch_name="feature/new").code is Code.ALREADY_EXISTS
+    for name in ("a b", "a..b", "x.lock", "@", "HEAD", "@{-1}", "a\nb", "/a", "a//b", "refs/heads/"):
+        assert bench.problem("git_create_branch", branch_name=name).code is Code.INVALID_ARGUMENTS, name
+    assert "Did you mean `other`" in bench.problem("git_checkout", branch_name="othr").message
+
+
+def test_only_what_is_here_is_gone_to(bench: GitWorkbench) -> None:
+    git(bench.root, "update-ref", "refs/remotes/origin/remote-only", "other")
+    told = bench.problem("git_checkout", branch_name="remote-only")
+    assert told.code is Code.NOT_FOUND
+    assert "origin/remote-only" in told.message
+    assert "git_create_branch" in told.way_out
+    assert bench.problem("git_checkout", branch_name="HEAD~1").code is Code.INVALID_ARGUMENTS
+    assert [one["name"] for one in bench.data("git_branch_list")["branches"]] == ["clashing", "main", "other"]
+    assert "remotes/origin/remote-only" in bench.done("git_branch_list", show_remote=True).text
+
+
+def test_files_that_others_obey_are_changed_only_with_a_yes(bench: GitWorkbench) -> None:
+    git(bench.root, "stash", "-q")
+    git(bench.root, "switch", "-q", "other")
+    (bench.root / ".envrc").write_text("x\n")
+    git(bench.root, "add", "-f", ".envrc")
+    git(bench.root, "commit", "-q", "-m", "obeyed")
+    git(bench.root, "switch", "-q", "main")
+    told = bench.problem("git_checkout", branch_name="other")
+    assert told.code is Code.PATH_REFUSED
+    assert "`.envrc`" in told.message
+    assert bench.problem("git_checkout", branch_name="other", obeyed_files=True).code is Code.APPROVAL_REQUIRED
+    bench.done("git_checkout", yes=True, branch_name="other", obeyed_files=True)
+    assert (bench.root / ".envrc").exists()

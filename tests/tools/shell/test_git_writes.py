@@ -1,0 +1,85 @@
+"""Is a command of git that has to write `.git` known before it fails, with the tool that does the same?"""
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_server.model.posture import Profile
+from tools.catalog import CATALOG
+from tools.shell.git_commands import GitCall, find_git_calls
+from tools.shell.git_writes import VainGitCall, judge_git_calls
+
+
+def judge(line: str, *folders: str) -> VainGitCall | None:
+    def calls() -> Iterator[GitCall]:
+        for part in line.split("&&"):
+            yield from find_git_calls(shlex.split(part), lambda _line: ())
+
+    return judge_git_calls(calls(), folders)
+
+
+@pytest.mark.parametrize(
+    ("line", "tool"),
+    [
+        ("git add a.txt", "git_add"),
+        ("git add --all", "git_add"),
+        ("git commit -m 'a message'", "git_commit"),
+        ("git commit -m --amend", "git_commit"),
+        ("git reset", "git_reset"),
+        ("git restore --staged .", "git_reset"),
+    ],
+)
+def test_what_a_tool_does_as_well(line: str, tool: str) -> None:
+    judged = judge(line)
+    assert judged is not None
+    assert judged.instead == (tool,)
+    assert tool in {one.name for one in CATALOG}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git add -p",
+        "git commit --amend",
+        "git reset --hard",
+        "git restore --staged a.txt",
+        "git add a && git stash push",
+    ],
+)
+def test_what_no_tool_does_takes_a_profile(line: str) -> None:
+    judged = judge(line)
+    assert judged is not None
+    assert judged.instead == ()
+    assert judged.takes.covers(Profile.NORMAL)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status",
+        "git log",
+        "git diff",
+        "git add -n a.txt",
+        "git add --dry-run .",
+        "git commit --dry-run",
+        "git commit -h",
+        "git commit --help",
+        "git stash list",
+        "git frobnicate",
+        "ls",
+    ],
+)
+def test_what_only_reads_is_let_through(line: str) -> None:
+    assert judge(line) is None
+
+
+def test_a_repository_that_the_line_makes_is_its_own() -> None:
+    assert judge("git init new && git add a") is None
+    assert judge("git clone a b && git commit -m x") is None
+
+
+def test_two_tools_are_named_once_each() -> None:
+    judged = judge("git add a && git add b && git commit -m x")
+    assert judged is not None
+    assert judged.instead == ("git_add", "git_commit")
