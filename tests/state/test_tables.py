@@ -51,7 +51,7 @@ def test_every_table_is_written_by_a_module_of_the_state() -> None:
 
 def test_every_table_that_is_used_is_made() -> None:
     known = {*MADE, *SQLITES_OWN}
-    where = "which no step of STEPS in mcp_server/state/open.py makes"
+    where = "which no step of STEPS in mcp_server/state/engine/schema.py makes"
     strange = {pair for pair in (*spoken_of(WRITES), *spoken_of(READS)) if pair[1] not in known}
     assert [f"mcp_server/state/{module} uses `{table}`, {where}" for module, table in sorted(strange)] == []
 
