@@ -44,8 +44,9 @@ class RunLifecycle:
     _delivering: set[str] = field(default_factory=set[str])
 
     async def refresh_hold(self, live: LiveSession) -> None:
-        """Update whether this live session is paused. Costs nothing once the state was read."""
-        if self.holds.known is None:
+        """Update whether this live session is paused. Costs nothing unless it is: then the person may have resumed it at
+        a terminal since the state was read."""
+        if self.holds.known is None or self.holds.find_hold(live.session) is not None:
             await self.holds.refresh()
         live.set_hold(self.holds.find_hold(live.session))
 
@@ -58,7 +59,8 @@ class RunLifecycle:
         duty = DUTIES.get(stage, StageDuty.NONE) if is_reasoning_on(posture) else StageDuty.NONE
         outcome = parse_thought(text, duty)
         if isinstance(outcome, str):
-            return Problem(Code.REASONING_INCOMPLETE, f"reasoning is on, and of this thought {outcome}.", AGAIN[duty])
+            message = f"reasoning is on, and this thought is not complete: {outcome}."
+            return Problem(Code.REASONING_INCOMPLETE, message, AGAIN[duty])
         if duty is StageDuty.NONE and stage is not Stage.WARMUP:
             return Done(NOTED)
         after = replace(before, stage=Stage.ACT, reasoned=True)

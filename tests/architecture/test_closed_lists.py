@@ -56,9 +56,9 @@ SPELLED: Mapping[str, tuple[str, ...]] = {
     "mcp_server/cli/doctor.py COLOURS": ("Grade",),
     "mcp_server/cli/explain.py COLOUR": ("Verdict",),
     "mcp_server/cli/explain.py format_headline": ("Verdict",),
-    "mcp_server/cli/menus.py FACES": ("Listing",),
+    "mcp_server/cli/menus.py LISTINGS": ("Listing",),
     "mcp_server/cli/rules.py COLOURS": ("RuleKind",),
-    "mcp_server/policy/rule_slips.py SAYINGS": ("PredicateOperator",),
+    "mcp_server/policy/rule_slips.py SYNONYMS": ("PredicateOperator",),
 }
 
 

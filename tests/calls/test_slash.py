@@ -57,7 +57,7 @@ def test_what_holds_and_what_is_to_come_are_said() -> None:
     waiting = PostureChange("c1", {"profile": Profile.TRUSTED}, ChangeScope.NEXT_MILESTONE)
     text = describe_posture(Posture(work_mode=WorkMode.PLAN), PostureChoice(waiting=(waiting,)))
     assert "plan" in text.splitlines()[0]
-    assert text.splitlines()[-1].startswith("To come: profile trusted")
+    assert text.splitlines()[-1].startswith("Pending: profile trusted")
     assert text.endswith("(c1)")
 
 

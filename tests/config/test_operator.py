@@ -153,7 +153,7 @@ def test_what_is_no_place_is_named_with_its_line(tmp_path: Path) -> None:
     file.write_text("network:\n  allow:\n    - github.com\n    - https://github.com\n    - a.*.org\n")
     faults = refused(config=file)
     assert [(fault.line, fault.key) for fault in faults] == [(4, "network.allow[1]"), (5, "network.allow[2]")]
-    assert "a URL is not meant" in str(faults)
+    assert "a URL is not allowed" in str(faults)
 
 
 REVIEWER = "https://models.example.org"
@@ -191,16 +191,20 @@ def test_nobody_reviews_unless_somebody_is_named(tmp_path: Path) -> None:
     [
         ("model: m", "review.endpoint", "this key is missing"),
         (f"endpoint: '{REVIEWER}'", "review.model", "this key is missing"),
-        ("endpoint: models.example.org/v1, model: m", "review.endpoint", "this is no address of the web"),
-        ("endpoint: 'ftp://models.example.org/v1', model: m", "review.endpoint", "this is no address of the web"),
-        ("endpoint: 'https:///v1', model: m", "review.endpoint", "this is no address of the web"),
-        (f"endpoint: '{REVIEWER}/v1#hunter2', model: m", "review.endpoint", "this is no address of the web"),
-        ("endpoint: 'https://h:99999/v1', model: m", "review.endpoint", "this is no URL"),
-        ("endpoint: 'https://[::1/v1', model: m", "review.endpoint", "this is no URL"),
-        ("endpoint: 'https://a..b/v1', model: m", "review.endpoint", "is no name of a host"),
-        ("endpoint: 'https://me:hunter2@h.example/v1', model: m", "review.endpoint", "holds a name or a password"),
-        (f"endpoint: '{REVIEWER}', model: m, key: sk-hunter2", "review.key", "and not the key itself"),
-        (f"endpoint: '{REVIEWER}', model: m, key: 'env:hunter2 x'", "review.key", "and not the key itself"),
+        ("endpoint: models.example.org/v1, model: m", "review.endpoint", "this is not a web address"),
+        ("endpoint: 'ftp://models.example.org/v1', model: m", "review.endpoint", "this is not a web address"),
+        ("endpoint: 'https:///v1', model: m", "review.endpoint", "this is not a web address"),
+        (f"endpoint: '{REVIEWER}/v1#hunter2', model: m", "review.endpoint", "this is not a web address"),
+        ("endpoint: 'https://h:99999/v1', model: m", "review.endpoint", "this is not a URL"),
+        ("endpoint: 'https://[::1/v1', model: m", "review.endpoint", "this is not a URL"),
+        ("endpoint: 'https://a..b/v1', model: m", "review.endpoint", "is not a host name"),
+        (
+            "endpoint: 'https://me:hunter2@h.example/v1', model: m",
+            "review.endpoint",
+            "contains a user name or password",
+        ),
+        (f"endpoint: '{REVIEWER}', model: m, key: sk-hunter2", "review.key", "not the key itself"),
+        (f"endpoint: '{REVIEWER}', model: m, key: 'env:hunter2 x'", "review.key", "not the key itself"),
         (f"endpoint: '{REVIEWER}', model: m, patience: 0", "review.patience", "from 1 to 50"),
         (f"endpoint: '{REVIEWER}', model: m, patience: 51", "review.patience", "from 1 to 50"),
         (f"endpoint: '{REVIEWER}', model: m, prompt: x", "review.prompt", "there is no key `prompt` here"),

@@ -7,7 +7,11 @@ import yaml
 from mcp_server.config.schemas import build_schemas
 from tests.config.samples import SHIPPED, mode_text
 
-TABLES = {"stages.yaml": "stages.schema.json", "hosts.yaml": "hosts.schema.json"}
+TABLES = {
+    "stages.yaml": "stages.schema.json",
+    "work_modes.yaml": "work_modes.schema.json",
+    "hosts.yaml": "hosts.schema.json",
+}
 
 
 FILES = sorted(path.name for path in SHIPPED.glob("*.yaml"))

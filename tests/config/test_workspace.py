@@ -38,7 +38,7 @@ def test_its_rules_are_told_apart_by_whether_they_widen(workspace: Path) -> None
 def test_what_is_the_operators_to_set_is_said_to_be(key: str, workspace: Path) -> None:
     _, findings = read(workspace, f"{key}\n")
     (fault,) = findings.faults()
-    assert "is the operator's to set" in fault.message
+    assert "only the operator may set" in fault.message
     assert fault.line == 1
 
 

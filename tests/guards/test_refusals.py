@@ -58,6 +58,6 @@ def test_each_says_what_to_do_instead(refusal: Refusal) -> None:
 
 def test_a_link_to_a_secret_is_asked_for_by_its_own_path() -> None:
     problem = refusals.build_unconfirmed_refusal("link", ".env", "is read").problem
-    assert "Call again with `.env`" in (problem.way_out or "")
+    assert "Call again with its real path, `.env`" in (problem.way_out or "")
     problem = refusals.build_unconfirmed_refusal(".env", ".env", "is read").problem
     assert "Call again" not in (problem.way_out or "")

@@ -137,7 +137,7 @@ def test_a_spent_budget_pauses_the_run_and_the_person_gives_another(
         assert "BUDGET_SPENT" in said(write(one, "b.txt"))
         paused = said(write(one, "b.txt"))
         assert "RUN_PAUSED" in paused
-        assert "budget of 1 calls" in paused
+        assert "budget of 1 call" in paused
         assert typed(workspace, home, "next").code == 0
         within(one, wanted=False)
         assert "BUDGET_SPENT" in said(write(one, "b.txt"))
@@ -183,7 +183,7 @@ async def test_with_reasoning_a_run_thinks_before_and_between_its_units(workspac
         assert not write(one, "a.txt")["isError"]
         assert "fs_write_file" not in one.names()
         assert "3 to 8 points" in said(write(one, "b.txt"))
-        assert "it has 1 points" in said(one.call("think", content="- on I go"))
+        assert "it has 1 point" in said(one.call("think", content="- on I go"))
         assert not one.call("think", content=POINTS)["isError"]
         assert not write(one, "b.txt")["isError"]
         assert not one.call("complete", final_answer="written")["isError"]

@@ -53,6 +53,6 @@ def test_the_words_are_there_by_name(era: str, workspace: Path, home: Path) -> N
             assert said(line, "words", key=key, **given) == SHIPPED.render_prompt(key, given | root)
         assert "needs a value for `user_input`" in wrong(line, "system", stage="warmup")
         assert "Searched for" in wrong(line, "words", key="agent/nothing")
-        assert "is no key" in wrong(line, "words", key="../../etc/passwd")
+        assert "is not the key of a prompt" in wrong(line, "words", key="../../etc/passwd")
         assert "there is no stage" in wrong(line, "system", stage="party")
         assert "needs key" in wrong(line, "words")

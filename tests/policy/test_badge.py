@@ -83,7 +83,7 @@ def test_what_is_still_to_come_is_said_in_words() -> None:
         (tried, "back to profile normal when the unit ends of session s2"),
         (waiting[0], "work mode plan, profile normal, after-current-tool (call 7, 9)"),
         (waiting[1], "reasoning on, next-milestone of session s1"),
-        (waiting[2], "profile trusted, now, once the person says yes"),
+        (waiting[2], "profile trusted, now, once you confirm it"),
     ]
     assert describe_pending_changes(None) == []
 

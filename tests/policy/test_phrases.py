@@ -76,9 +76,9 @@ def test_what_is_understood(typed: str, axis: str | None, axes: Mapping[str, str
         ("plan --scope", "`--scope` needs a value"),
         ("plan --scope soon", "now, after-current-tool"),
         ("plan --god", "is not an axis"),
-        ("plan trusted restricted", "cannot both hold"),
-        ("plan --autonomous manual", "cannot both hold"),
-        ("plan now next-milestone", "cannot both hold"),
+        ("plan trusted restricted", "contradict each other"),
+        ("plan --autonomous manual", "contradict each other"),
+        ("plan now next-milestone", "contradict each other"),
         ("plan trustd", "Did you mean `trusted`?"),
     ],
 )

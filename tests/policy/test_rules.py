@@ -53,11 +53,9 @@ def test_examples_are_checked() -> None:
         RuleKind.DENY, "bash(git push:*)", "r:2", match=("git pull",), not_match=({"command": "git push"}, "git push")
     )
     assert compile_rules([wrong], known(), READ_LINE) == (
-        RuleFault("r:2", "deny rule `bash(git push:*)`: its example `git pull` does not match."),
-        RuleFault(
-            "r:2", "deny rule `bash(git push:*)`: its example `{'command': 'git push'}` matches, and should not."
-        ),
-        RuleFault("r:2", "deny rule `bash(git push:*)`: its example `git push` matches, and should not."),
+        RuleFault("r:2", "deny rule `bash(git push:*)`: its `match` example `git pull` does not match."),
+        RuleFault("r:2", "deny rule `bash(git push:*)`: its `not_match` example `{'command': 'git push'}` matches."),
+        RuleFault("r:2", "deny rule `bash(git push:*)`: its `not_match` example `git push` matches."),
     )
     names = RuleText(RuleKind.DENY, "git_*", "r:3", match=("git_log", {}), not_match=("Read",))
     assert isinstance(compile_rules([names], known(), READ_LINE), Rules)

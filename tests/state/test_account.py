@@ -41,7 +41,7 @@ def test_the_next_is_chosen_where_it_cannot(places: KeyFolders, tmp_path: Path) 
     (tmp_path / "run" / "0").mkdir()
     chosen = choose_key_folder(places)
     assert (chosen.folder, chosen.volatile) == (tmp_path / "run" / "0" / NAME, True)
-    assert "started again" in chosen.lifetime
+    assert "machine restarts" in chosen.lifetime
     (tmp_path / "run" / "0").rmdir()
     assert choose_key_folder(places).folder is None
     assert "this process alone" in choose_key_folder(places).lifetime

@@ -1,4 +1,4 @@
-"""Is every address that is not of the public network known for what it is, however it is written?"""
+"""Is every address that is not on the public network known for what it is, however it is written?"""
 
 from ipaddress import ip_network
 
@@ -21,10 +21,10 @@ def test_a_public_address_is_public(address: str) -> None:
         ("10.1.2.3", "a private network"),
         ("172.31.255.255", "a private network"),
         ("192.168.0.1", "a private network"),
-        ("100.64.0.1", "a provider's inner network"),
-        ("::1", "not of the public network"),
-        ("fe80::1%eth0", "where a cloud keeps the keys of a machine"),
-        ("fd00::1", "not of the public network"),
+        ("100.64.0.1", "a provider's internal network"),
+        ("::1", "not on the public network"),
+        ("fe80::1%eth0", "where a cloud keeps a machine's keys"),
+        ("fd00::1", "not on the public network"),
         ("::ffff:127.0.0.1", "this machine"),
         ("64:ff9b::10.0.0.1", "a private network"),
         ("2002:7f00:1::", "a relay to other addresses"),
