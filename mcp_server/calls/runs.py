@@ -44,8 +44,8 @@ class RunLifecycle:
     _delivering: set[str] = field(default_factory=set[str])
 
     async def refresh_hold(self, live: LiveSession) -> None:
-        """Update whether this live session is paused. Costs nothing unless it is: then the person may have resumed it at
-        a terminal since the state was read."""
+        """Update whether this live session is paused. Costs nothing unless it is: the person may have resumed it at a
+        terminal since the state was read."""
         if self.holds.known is None or self.holds.find_hold(live.session) is not None:
             await self.holds.refresh()
         live.set_hold(self.holds.find_hold(live.session))

@@ -287,7 +287,7 @@ class Journey:
 
     def end(self) -> None:
         """The last ones leave in peace, and say so."""
-        while self.spare.ready is None:
+        while any(server.ready is None for server in (*self.working, self.spare)):
             self.pump()
         for server in (*self.working, self.spare):
             assert server.leave() == 0
