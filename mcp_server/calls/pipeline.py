@@ -95,6 +95,9 @@ class Pipeline:
             posture = await self.postures.get_current(found.asked.principal)
             decision = await self.decide(found, posture, approved=yes is not None)
             if decision.verdict is Verdict.DENY:
+                if await self.postures.reread(found.asked.principal) != posture:
+                    # The person has changed it at a terminal, and this server has not noticed yet.
+                    continue
                 return await self.refuse(found, posture, decision)
             if found.live.passing and found.tool.stays(found.arguments):
                 return await self.refuse_unresolved_call(found.asked, NOBODY_COMES_BACK)
@@ -126,11 +129,12 @@ class Pipeline:
     async def bring_up_to_date(self, found: ResolvedCall) -> ResolvedCall:
         """Apply the current rules, and look again at the folder that the call takes as a whole, if it takes one."""
         if self.current_policy.stale:
-            before = self.current_policy.policy
             await self.current_policy.renew()
-            if self.current_policy.policy is not before:
-                # New rules may be about places.
-                found = replace(found, led=self.resolver.follow_links(found.tool, found.arguments))
+        policy = self.current_policy.policy
+        if policy is not found.policy:
+            # New rules may be about places, and this call may not have been the one that took them over.
+            there = self.resolver.follow_links(found.tool, found.arguments, policy)
+            found = replace(found, led=there, policy=policy)
         return await self.resolver.look_through_tree(found) if found.tool.tree else found
 
     async def begin_call(

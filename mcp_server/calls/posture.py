@@ -59,6 +59,12 @@ class CurrentPostures:
         self._moved.clear()
         return moved
 
+    async def reread(self, principal: str) -> Posture:
+        """Read the posture from the file itself: it may have changed since the store last looked."""
+        return self._remember_choice(
+            principal, await self.store.read(partial(posture.load_choice, principal=principal))
+        )
+
     async def _load_posture(self, principal: str) -> Posture:
         chosen = await self.store.load_choice(principal)
         self._assumed.discard(principal)

@@ -106,6 +106,8 @@ class ResolvedCall:
     """The menu handle that came with the call."""
     beneath: tuple[PathsBeneath, ...] = ()
     """What rules say about the contents of a folder that the call takes as a whole."""
+    policy: Policy | None = None
+    """The policy under which `led` was found: it is None where no rule of that policy could care."""
 
     @property
     def readings(self) -> tuple[Arguments, ...]:

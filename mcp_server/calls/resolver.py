@@ -63,20 +63,20 @@ class CallResolver:
             asked = replace(asked, arguments=drop_argument(asked.arguments, "menu"), live=live)
         if not tool.meta:
             arguments = tool.make_paths_relative(asked.arguments, self.root)
-            there = self.follow_links(tool, arguments)
-            return ResolvedCall(asked, tool, arguments, live, led=there, handle=handle)
+            there = self.follow_links(tool, arguments, policy)
+            return ResolvedCall(asked, tool, arguments, live, led=there, handle=handle, policy=policy)
         if tool.name in CARRIERS:
             opened = unpack_carried_call(tool, asked.arguments, policy, self.root)
             if isinstance(opened, Problem):
                 return opened
             carried, arguments = opened
-            return ResolvedCall(
-                replace(asked, live=live), carried, arguments, live, tool, self.follow_links(carried, arguments), handle
-            )
-        return ResolvedCall(asked, tool, asked.arguments, live, handle=handle)
+            there = self.follow_links(carried, arguments, policy)
+            asked = replace(asked, live=live)
+            return ResolvedCall(asked, carried, arguments, live, tool, there, handle, policy=policy)
+        return ResolvedCall(asked, tool, asked.arguments, live, handle=handle, policy=policy)
 
-    def follow_links(self, tool: Tool, arguments: Arguments) -> Arguments | None:
-        return resolve_links(tool, arguments, self.current_policy.policy, self.leads, self.root)
+    def follow_links(self, tool: Tool, arguments: Arguments, policy: Policy) -> Arguments | None:
+        return resolve_links(tool, arguments, policy, self.leads, self.root)
 
     async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
         """Add what rules say about the folder that the call takes as a whole, as it is now."""

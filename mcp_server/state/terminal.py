@@ -83,7 +83,10 @@ def _open_in_order(path: Path, secrets: Path | None, process: str) -> StateWorks
         if anchor is not None:
             link.make_durable()
             reserve = DiskReserve(path.with_suffix(".reserve"))
-            return StateWorkspace(link, lock, reserve, anchor, key, WallClock(), process, Condition())
+            workspace = StateWorkspace(link, lock, reserve, anchor, key, WallClock(), process, Condition())
+            # The reserve is for what runs already, to record its end; a new change must not use it up.
+            workspace.refuse_when_full()
+            return workspace
     except BaseException:
         _close(link, lock)
         raise

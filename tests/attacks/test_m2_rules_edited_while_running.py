@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.clients.clients import MODERN, held, over_http, text
+from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.served import served
 from tests.clients.typed import Typed, typed
@@ -68,6 +69,29 @@ def test_the_next_call_is_judged_by_what_was_written_before_it(
         assert ran(one, "mkdir folder").startswith("Error RULE_DENIED")
         wait_until(lambda: "Error" not in ran(one))
     assert not (workspace / "folder").exists()
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_rule_written_while_a_question_waits_holds_for_where_a_link_leads(
+    workspace: Path, home: Path, usual: Path, era: str
+) -> None:
+    usual.write_text("work_mode: chat\n")
+    for folder in ("vendor", "docs"):
+        (workspace / folder).mkdir()
+    (workspace / "vendor" / "x.md").write_text("before\n")
+    (workspace / "docs" / "link.md").symlink_to("../vendor/x.md")
+    with pipe(workspace, home) as one:
+        one.able = FORM
+        one.hello("claude-code", era)
+        one.call("menu_enter", mode="swe")
+        assert not one.call("Read", file_path="docs/link.md")["isError"]
+        change = {"file_path": "docs/link.md", "old_string": "before", "new_string": "after"}
+        asked = question(one, {"name": "Edit", "arguments": change})
+        usual.write_text("work_mode: chat\nrules:\n  deny: [Edit(vendor/**), Read(vendor/**)]\n")
+        # Another call takes the new rules over first.
+        assert "RULE_DENIED" in one.call("Read", file_path="vendor/x.md")["content"][0]["text"]
+        assert "RULE_DENIED" in asked.accept(scope="once")["result"]["content"][0]["text"]
+    assert (workspace / "vendor" / "x.md").read_text() == "before\n"
 
 
 @pytest.mark.anyio

@@ -158,3 +158,16 @@ def heard(one: Pipe) -> None:
 
 def appears(path: Path) -> None:
     wait_until(path.exists, f"{path} never came")
+
+
+@pytest.mark.parametrize("era", ["legacy", MODERN])
+def test_what_the_person_allows_is_allowed_from_the_next_call_on(workspace: Path, home: Path, era: str) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("opencode", era=era)
+        one.call("menu_enter", mode="swe")
+        for number in range(8):
+            from_a_shell(workspace, home, "mode", "plan")
+            assert one.call("Write", file_path=f"{number}.txt", content="x")["isError"]
+            from_a_shell(workspace, home, "mode", "build")
+            answer = one.call("Write", file_path=f"{number}.txt", content="x")
+            assert not answer["isError"], answer["content"]
