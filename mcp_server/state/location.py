@@ -62,10 +62,20 @@ def find_state_folder(top: Path, secrets: Path | None) -> Path:
         return top
     if not any(os.path.lexists(top / name) for name in (STATE, ANCHOR)) and find_folder_owner(top) is None:
         return top
+    _wait_for_first_start(top)
+    key = key or LedgerKey.load(secrets)
     if key is not None and is_sealed_by(key, top):
         return top
     # The only place where merely looking creates a key: the folder is named after it.
     return own or top / ACCOUNTS / LedgerKey.load_or_create(secrets).account
+
+
+def _wait_for_first_start(top: Path) -> None:
+    """Another process of ours may be making the state at this moment. It holds the lock until its seal is there."""
+    if not read_anchor_bytes(top / ANCHOR):
+        from mcp_server.state.engine.sqlite import wait_for_lock  # hardly ever
+
+        wait_for_lock((top / STATE).with_suffix(".lock"))
 
 
 def find_all_state_folders(top: Path, places: Sequence[Path]) -> tuple[Path, ...]:

@@ -1,10 +1,12 @@
 """In which folder does this account keep a workspace's state, when another account's lies there already?"""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
 from mcp_server.state.engine.chain import ANCHOR, Anchor, LedgerKey
+from mcp_server.state.engine.sqlite import DatabaseLock
 from mcp_server.state.location import (
     ACCOUNTS,
     STATE,
@@ -80,3 +82,19 @@ def test_folders_are_closed_to_others(tmp_path: Path) -> None:
     make_private_folder(tmp_path / "a" / "b")
     for folder in (tmp_path / "a", tmp_path / "a" / "b"):
         assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_a_process_of_ours_is_making_at_this_moment_is_ours(top: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    LedgerKey.load_or_create(keys)
+    make_private_folder(top)
+    lock = DatabaseLock((top / STATE).with_suffix(".lock"))
+    with ThreadPoolExecutor(1) as pool:
+        lock.acquire()
+        (top / STATE).write_text("")
+        second = pool.submit(find_state_folder, top, keys)
+        # Time enough to answer, for a process that does not wait for the seal.
+        wait([second], timeout=0.2)
+        seal(top, keys)
+        lock.close()
+        assert second.result() == top

@@ -96,6 +96,19 @@ def _open_lock_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
+def wait_for_lock(path: Path) -> None:
+    """Wait until nobody holds this lock, if it can be looked at."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        with contextlib.suppress(OSError):
+            _poll_lock(file, time.monotonic() + LOCK_SECONDS)
+    finally:
+        os.close(file)
+
+
 def _poll_lock(file: int, deadline: float) -> bool:
     pause = 0.0001
     while True:
