@@ -50,8 +50,8 @@ def measure_cases(names: Sequence[str], pair: tuple[sides.Side, sides.Side], qui
             yield report.build_case_row(case, _measure_case(case, pair, quick))
     if DECISION in names:
         decision = importlib.import_module("bench.decision")  # it loads every rule machine; the others need none
-        policy = decision.spread()
-        yield report.build_decision_row([decision.microseconds(policy) for _ in range(5)], DECISION_LIMIT)
+        policy = decision.build_spread_policy()
+        yield report.build_decision_row([decision.measure_microseconds(policy) for _ in range(5)], DECISION_LIMIT)
     if COMMAND in names:
         for sandbox in commands.list_sandboxes():
             rounds = commands.measure_milliseconds(sandbox, 10 if quick else 50)
