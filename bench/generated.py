@@ -24,6 +24,12 @@ from mcp_server.wire.revisions import SHOWN
 ROOT = Path(__file__).parents[1]
 SNAPSHOTS = ROOT / "tests" / "snapshots"
 NOTE = "<!-- Generated from the code by `make generate`; edits are lost. -->\n\n"
+ROUTER = """# How `menu_enter` finds a mode
+
+A model enters a mode by its number in the menu, or by text. If the text is not exactly a mode's name, title or trigger,
+`menu_enter` looks for it in the names, titles, triggers and descriptions. A mode gets the points of its best match:
+
+"""
 
 
 def load_shipped_configuration() -> Configuration:
@@ -36,7 +42,7 @@ def list_files() -> Iterator[tuple[str, str]]:
     configuration = load_shipped_configuration()
     yield "docs/codes.md", codes()
     yield "docs/tools.md", tools(configuration)
-    yield "docs/router.md", NOTE + "# How `menu_enter` finds the mode that was meant\n\n" + render_points_table() + "\n"
+    yield "docs/router.md", NOTE + ROUTER + render_points_table()
     yield "ARCHITECTURE.md", fill_page((ROOT / "ARCHITECTURE.md").read_text(), ROOT)
     yield "docs/packs-reference.md", NOTE + render_pack_reference()
     for name, schema in build_schemas().items():
@@ -48,7 +54,7 @@ def codes() -> str:
     lines = [f"| `{code}` | {code.meaning} |" for code in Code]
     return (
         NOTE
-        + "# Codes\n\nEvery way a call can end badly.\n\n| code | means |\n| --- | --- |\n"
+        + "# Codes\n\nA call that is refused or fails returns one of these codes.\n\n| code | means |\n| --- | --- |\n"
         + "\n".join(lines)
         + "\n"
     )
@@ -57,7 +63,8 @@ def codes() -> str:
 def tools(house: Configuration) -> str:
     policy = house.policy
     parts = [
-        NOTE + "# Tools\n\nIn the order of the catalogue. The profile is the lowest one at which the tool is listed.\n"
+        NOTE
+        + "# Tools\n\nThese tools come with menugate. The column `profile` has the lowest profile at which a tool is listed.\n"
     ]
     parts.append(
         "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
@@ -80,7 +87,7 @@ def tools(house: Configuration) -> str:
         rows = [
             f"| `{name}` | {', '.join(mode.name for mode in policy.menus.find_modes_with(name))} |" for name in shared
         ]
-        parts += ["\n## In more than one mode\n\n| tool | modes |\n| --- | --- |", *rows]
+        parts += ["\n## Tools in more than one mode\n\n| tool | modes |\n| --- | --- |", *rows]
     return "\n".join(parts) + "\n"
 
 

@@ -19,7 +19,8 @@ def render_pack_reference() -> str:
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     imports.sort(key=lambda node: FIRST.index(_stem(node)) if _stem(node) in FIRST else len(FIRST))
     parts = [
-        "# What a pack may import\n\nEvery name of `mcp_server.packs`; [packs.md](packs.md) shows how they are used.\n"
+        "# What a pack may import\n\n"
+        "These are all the names in `mcp_server.packs`. [packs.md](packs.md) shows how to use them.\n"
     ]
     parts += [_render_group(_stem(node), [alias.name for alias in node.names]) for node in imports]
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""What does a tool receive? The session, what it was granted, and the ports it may use; nothing else."""
+"""What does a tool receive? Its session, the demand it was granted, and the ports it may use; nothing else."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,37 +16,38 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Reports progress to a client that asked for it; costs nothing if none did."""
+    """Reports progress if the client asked for it; otherwise does nothing."""
 
     async def __call__(self, done: float, /, total: float | None = None, message: str | None = None) -> None: ...
 
 
 class Client(Protocol):
-    """The program at the other end, as far as the protocol lets a tool talk to it."""
+    """The client program, as far as the protocol lets a tool talk to it."""
 
     @property
     def name(self) -> str: ...
 
     def can(self, what: str) -> bool:
-        """`elicitation`, `elicitation.url`, `sampling`, `sampling.tools` or `roots`, as the client declared them."""
+        """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `sampling.tools` or
+        `roots`."""
         ...
 
     @property
     def carried(self) -> Collection[str]:
-        """The keys of the questions that this call comes back with, if a question ends a call and its answer starts it
-        again. Only the server can put a key here."""
+        """The keys of the questions that were answered with this call, if a question ended the call and the answer
+        started it again. Only the server can put a key here."""
         ...
 
     def get_note(self, key: str) -> str:
-        """Return the note that was sent along with this question, if the call has come back with its answer."""
+        """Return the note that was sent with this question, if this call brings its answer."""
         ...
 
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
-        """Ask, and return the answer. `key` names the question within the call; `note` is for whoever checks the
-        answer, and the client can neither read nor change it.
+        """Ask, and return the answer. `key` identifies the question within the call. `note` is for the code that checks
+        the answer; the client can neither read nor change it.
 
-        If the protocol has no way back to the client, the call ends here with the question and starts again from the
-        top with the answer, so a tool must do nothing lasting before its last question.
+        If the protocol cannot ask during a call, the call ends here with the question, and starts again from the top
+        when the answer comes. So a tool must change nothing before its last question.
         """
         ...
 
@@ -55,7 +56,7 @@ class Client(Protocol):
     ) -> Mapping[str, Mapping[str, Any]]:
         """Ask several questions, given as method and params by key; the answers have the same keys.
 
-        In one round trip if the protocol allows it, otherwise one after the other.
+        They are asked in one round trip if the protocol allows it, otherwise one after the other.
         """
         ...
 
@@ -67,31 +68,32 @@ class Client(Protocol):
 
 
 class Person(Protocol):
-    """The human being behind the client."""
+    """The user behind the client."""
 
     async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
         """Leave a message where `menugate messages` shows it; return its id."""
         ...
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
-        """Return author and committer, each with name and address, as the person's own git has them for the repository
-        with this git folder; None if one of them is unknown."""
+        """Return the author and committer that the user's own git would write in the repository with this git folder,
+        each as name and address. None if either is unknown."""
         ...
 
     async def find_ignore_file(self, repository: str) -> str:
-        """The file with the patterns that the person's own git ignores in every repository; empty if there is none."""
+        """Return the path of the user's own ignore file for every git repository; empty if there is none."""
         ...
 
     async def find_hooks_folder(self, repository: str) -> str:
-        """The folder in which the person's own git keeps the hooks of all repositories; empty if each has its own."""
+        """Return the folder in which the user's own git keeps the hooks of all repositories; empty if each has its
+        own."""
         ...
 
     def is_reachable(self) -> bool:
-        """True if this person can be asked through the client now."""
+        """True if the user can be asked through the client now."""
         ...
 
     async def ask(self, key: str, message: str) -> tuple[str, str | None]:
-        """Return `accept`, `decline`, `cancel` or `timeout`, and what was written."""
+        """Ask the user. Return `accept`, `decline`, `cancel` or `timeout`, and the text they wrote."""
         ...
 
 
@@ -114,21 +116,22 @@ class Navigator(Protocol):
 
 
 class SessionObjects(Protocol):
-    """What lives as long as the session: a shell, a language server. No other session finds it."""
+    """Objects that live as long as the session, such as a shell or a language server. Other sessions cannot reach
+    them."""
 
     def get(self, name: str) -> Any | None:
-        """Return what is kept under that name. Asking for it counts as using it."""
+        """Return the object of that name, which counts as using it; None if there is none."""
         ...
 
     def names(self) -> Sequence[str]: ...
 
     def keep(self, name: str, thing: Any, close: Callable[[], Awaitable[None]], idle: float = 1800.0) -> None:
-        """Keep it under a free name. It is closed once: when it is dropped, when it was unused for that many seconds,
+        """Keep an object under an unused name. It is closed once: when it is dropped, after `idle` seconds without use,
         when the session ends, or when the server stops."""
         ...
 
     async def drop(self, name: str) -> None:
-        """Close it and forget it; does nothing if there is none."""
+        """Close and forget the object of that name; do nothing if there is none."""
         ...
 
 
@@ -161,27 +164,27 @@ class Context(Protocol):
     def memory(self) -> "Memory": ...
     @property
     def hides(self) -> "Callable[[str], bool] | None":
-        """True for a path that a rule keeps from the tool, which must not show it either; None if no rule hides
-        anything.
+        """Returns True for a path that a rule hides from the tool, and that the tool must not show. None if no rule
+        hides anything.
 
-        How much was hidden is never reported: that would tell whether a search matches what must not be seen.
+        Never report how much was hidden: that would reveal whether a search matches hidden files.
         """
         ...
 
     @property
     def stands(self) -> "Arguments | None":
-        """The facts that the person approved, as the tool's `stands_on` gave them; None if nobody was asked.
+        """The facts that the user approved, as the tool's `stands_on` returned them; None if the user was not asked.
 
-        They held just before the call began. A tool that acts on more than its arguments compares once more with what
-        it has opened: another call may have been quicker.
+        They were true just before the call began, but another call may have been quicker. So a tool that acts on more
+        than its arguments has to compare them with what it has opened.
         """
         ...
 
     async def call_tool(self, tool: str, arguments: "Arguments") -> "Ending":
-        """Call another tool for this one's answer, through the same gate, under the current posture.
+        """Call another tool and return its result. The call goes through the same gate, with the current posture.
 
-        Every layer decides, except that the mode does not check whether the tool is listed where the caller is. A
-        refusal comes back as a value. The ledger has both calls, and which one made which. Meta tools and carriers
-        cannot be reached, and calls within calls are limited in depth.
+        Every layer checks it, except that the tool need not be in the session's mode. A refusal is returned as a value.
+        The ledger records both calls, and which one made the other. Meta-tools and carriers cannot be called, and the
+        depth of nested calls is limited.
         """
         ...

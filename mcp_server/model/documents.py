@@ -1,4 +1,4 @@
-"""What does a pack remember from one call to the next? Documents, kept for a session or for a person's workspace.
+"""What can a pack store between calls? Documents, for a session or for a user's workspace.
 
 They are durable before a method returns. Every change is a row of the ledger: which document, from which mark to which,
 why, and the digest of its content, never the content. Nobody finds a document by guessing: a document of another
@@ -17,28 +17,27 @@ LARGEST_DOCUMENT = 512 << 10
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One version of something that is remembered."""
+    """One version of a stored document."""
 
     kind: str
-    """What it is, such as `todo`: the documents of a kind are listed together."""
+    """What it is, such as `todo`. Documents are listed by kind."""
     id: str
     body: Mapping[str, Any]
     """Anything that JSON can represent."""
     mark: str = ""
-    """The one word it is searched and counted by, such as its progress. It is in the ledger, so it must not be a
-    secret."""
+    """One word to search and count by, such as a status. The ledger shows it, so it must not be a secret."""
     version: int = 0
-    """How often it was written; 0 if never."""
+    """How often it has been written; 0 if never."""
     made: int = 0
     changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Another writer changed it since it was read: nothing was written, and this is its current version."""
+    """Another writer changed the document after it was read, so nothing was written."""
 
     current: Document | None
-    """None if it is gone."""
+    """The current version; None if the document is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +53,26 @@ class DocumentCause:
 
     event: str
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """A few words and numbers. They are kept forever and shown to the user: no secret belongs here."""
+    """A few words and numbers. They are kept forever and shown to the user, so they must not contain secrets."""
 
 
 class Documents(Protocol):
-    """The documents kept in one place. Methods wait for the state, and raise `Refusal` if it cannot be used."""
+    """The documents stored in one place. Methods wait for the state file, and raise `Refusal` if it cannot be used."""
 
     def new_id(self) -> str:
-        """Eight characters that nobody can guess and that name nothing else here."""
+        """Return an unused id: eight characters that cannot be guessed."""
         ...
 
     async def get(self, kind: str, id: str) -> Document | None: ...
 
     async def put(self, document: Document, why: DocumentCause) -> Document | Overtaken:
-        """Replace the version it names, or create it if that is 0; return it as stored."""
+        """Replace the version that `document` has, or create the document if its version is 0. Return it as stored."""
         ...
 
     async def list_documents(
         self, kind: str, mark: str | None = None, limit: int = MOST_DOCUMENTS, offset: int = 0
     ) -> Sequence[Document]:
-        """List them in the order in which they were first written."""
+        """List the documents of a kind, and of a mark if given, in the order in which they were first written."""
         ...
 
     async def count_by_mark(self, kind: str) -> Mapping[str, Tally]:
@@ -84,15 +83,15 @@ class Documents(Protocol):
 class Records(Protocol):
     @property
     def session(self) -> Documents:
-        """What this session remembers, in all of its places."""
+        """Documents of this session, shared by all of its places."""
         ...
 
     @property
     def place(self) -> Documents:
-        """What this place of the session remembers; this menu handle finds it again."""
+        """Documents of this place in the session, which its menu handle finds again."""
         ...
 
     @property
     def workspace(self) -> Documents:
-        """What every session of this person remembers in this workspace."""
+        """Documents that all sessions of this user share in this workspace."""
         ...

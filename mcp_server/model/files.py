@@ -16,16 +16,16 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a file looked like when it was read: enough to notice that it has changed since."""
+    """What a file looked like when it was read, so that a later change is noticed."""
 
     size: int
     mtime_ns: int
     digest: str
-    """Empty if only a part was read."""
+    """Empty if only part of the file was read."""
 
     def is_same_as(self, other: "Stamp") -> bool:
-        """True if unchanged. The content decides if both digests are known: a file that was merely touched has not
-        changed."""
+        """True if the file has not changed. If both digests are known, they decide, so merely touching a file is no
+        change."""
         if self.digest and other.digest:
             return self.digest == other.digest
         return (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
@@ -33,7 +33,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A file's bytes, the path they were found at (relative to the workspace), and its stamp."""
+    """A file's bytes, the path where they were found (relative to the workspace), and its stamp."""
 
     path: str
     data: bytes
@@ -68,12 +68,12 @@ class Search:
     want: str = "files"
     """`files`, `content` or `count`."""
     limit: int = 250
-    """0 for all."""
+    """0 means all."""
     offset: int = 0
     timeout: float = 30.0
     line_numbers: bool = True
     hides: Callable[[str], bool] | None = None
-    """True for files, by their path below the workspace, that are left out as if they did not exist."""
+    """Gets a path relative to the workspace; returns True to leave the file out as if it did not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +171,18 @@ class Files(Protocol):
         ...
 
     def read(self, path: str, limit: int, start: int = 0) -> Snapshot:
-        """Read at most that many bytes, from a byte on; a negative start counts from the end. Only whole files have a
-        digest in their stamp."""
+        """Read at most `limit` bytes from byte `start` on; a negative start counts from the end. The stamp has a digest
+        only if the whole file was read."""
         ...
 
     def get_info(self, path: str) -> DirectoryEntry: ...
 
     def list_folder(self, path: str, depth: int = 1) -> Sequence[DirectoryEntry]:
-        """List a folder, sorted by path. Links are named but not followed, and our own state is left out."""
+        """List a folder, sorted by path. Links are listed but not followed, and menugate's own state is left out."""
         ...
 
     def write(self, path: str, data: bytes, expect: Stamp | None, mode: int | None = None) -> DirectoryEntry:
-        """Write these bytes in one step. `expect` is the stamp of what is being replaced, None for a new file."""
+        """Write a file in one step. `expect` is the stamp of the version to replace, or None for a new file."""
         ...
 
     def make_folder(self, path: str) -> DirectoryEntry: ...
@@ -190,13 +190,13 @@ class Files(Protocol):
     def move(self, source: str, destination: str, approved: Callable[[str], None] | None = None) -> DirectoryEntry:
         """Move a file, folder or link to a path where nothing exists yet.
 
-        `approved` is called with the path at which the thing is held meanwhile, and again with the new one; if it
-        raises, everything stays as it was. The same holds for `trash` and `remove`.
+        `approved` is called with the temporary path at which the file is held, and again with the new path. If it
+        raises, nothing changes. The same is true of `trash` and `remove`.
         """
         ...
 
     def trash(self, path: str, approved: Callable[[str], None] | None = None) -> str:
-        """Move a file or an empty folder to where it can be restored from; return that place."""
+        """Move a file or an empty folder to the trash; return its path there."""
         ...
 
     def remove(self, path: str, approved: Callable[[str], None] | None = None) -> None:
@@ -204,7 +204,7 @@ class Files(Protocol):
         ...
 
     def make_scratch_folder(self, below: str = ".") -> AbstractContextManager[str]:
-        """Make a folder in this one for temporary work, and yield its path. Everything in it is deleted with it."""
+        """Make a temporary folder inside `below` and yield its path. Afterwards it is deleted with everything in it."""
         ...
 
     def grep(self, search: Search) -> SearchResult: ...
@@ -212,8 +212,8 @@ class Files(Protocol):
     def glob(self, search: Search) -> SearchResult: ...
 
     def remember(self, path: str, stamp: Stamp) -> None:
-        """Remember that this session has seen the file with this stamp. The path is the one that `read` or `write`
-        answered with: where the file really is."""
+        """Remember that this session has seen the file with this stamp. The path is the real one, as `read` or `write`
+        returned it."""
         ...
 
     def recall(self, path: str) -> Stamp | None: ...

@@ -1,4 +1,4 @@
-"""What may a tool ask of the workspace's index? The port that `guards` implements.
+"""What can a tool look up in the workspace's index? The port that `guards` implements.
 
 The index knows which files hold which words and what they define. What it shows is read from the disk as it is now,
 through the same jail as everything else. Methods block and are called in a thread; they raise `Refusal`.
@@ -39,12 +39,12 @@ class IndexRequest:
     offset: int = 0
     seconds: float = 10.0
     hides: Callable[[str], bool] | None = None
-    """True for files, by their path below the workspace, that are left out as if they did not exist."""
+    """Gets a path relative to the workspace; returns True to leave the file out as if it did not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexHit:
-    """One line, and how well it fits: whole numbers, so that the order is the same everywhere."""
+    """One matching line and its score, an integer so that the order is the same everywhere."""
 
     path: str
     line: int
@@ -54,7 +54,7 @@ class IndexHit:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Something that a file defines."""
+    """A symbol that a file defines."""
 
     name: str
     kind: str
@@ -63,7 +63,7 @@ class Symbol:
     last: int
     """The line it ends on."""
     within: str = ""
-    """What it is defined in, from the outside in: `Store.Inner`."""
+    """The symbols that contain it, outermost first: `Store.Inner`."""
     text: str = ""
     """The line that defines it."""
 
@@ -77,15 +77,15 @@ class Freshness:
     """How closely the index matches the disk."""
 
     complete: bool
-    """Every file was checked after the caller arrived."""
+    """True if every file was checked after the call began."""
     files: int = 0
     """Files in the index."""
     looked: int = 0
     """Files checked in the current round, or in the last one."""
     read: int = 0
-    """Those of them that had to be read, because they were new or changed."""
+    """How many of these had to be read, because they were new or had changed."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Why files are not in the index, and how many."""
+    """How many files are not in the index, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,11 @@ class Symbols:
 
 class Index(Protocol):
     def get_refresh_mark(self) -> int:
-        """Return a mark for `refresh`: what is checked after it counts as fresh for its holder."""
+        """Return a mark for `refresh`, which counts every file checked after this call as fresh."""
         ...
 
     def refresh(self, mark: int, seconds: float) -> Freshness:
-        """Look for changes on the disk for that long. Call again until the result is complete, or good enough."""
+        """Look for changes on disk for at most `seconds`. Call again until the result is complete, or good enough."""
         ...
 
     def search(self, request: IndexRequest, /) -> IndexHits: ...
@@ -118,5 +118,5 @@ class Index(Protocol):
     def find_symbols(self, request: IndexRequest, /) -> Symbols: ...
 
     def outline_text(self, path: str, text: str) -> tuple[Symbol, ...]:
-        """Return what this text would define as the file at that path; reads nothing else."""
+        """Return the symbols that this text would define in a file at that path; read nothing else."""
         ...

@@ -1,4 +1,4 @@
-"""What may a tool ask of the project's memory? It may look things up, and no more.
+"""What may a tool do with the project's memory? Only search it.
 
 Nothing is remembered on a tool's word: entries are written when a run ends in success, or by the person.
 """
@@ -10,12 +10,12 @@ from typing import Protocol
 
 
 class Tier(StrEnum):
-    """The three kinds of memory, the longest-lasting first."""
+    """The three kinds of memory, longest-lasting first."""
 
     FACT = "fact"
-    """What holds in this project: paths, commands to build and to test."""
+    """What is true of this project: paths, commands that build and test it."""
     DECISION = "decision"
-    """What was decided about how it is built."""
+    """Decisions about how the project is built."""
     OUTCOME = "outcome"
     """How the last runs ended."""
 
@@ -41,7 +41,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMatches:
-    """The best matches, and how many match at all."""
+    """The best matches, and how many there are in total."""
 
     shown: Sequence[MemoryEntry]
     total: int

@@ -1,4 +1,4 @@
-"""What may a tool reach on the network? The port that `guards` implements: the only way out.
+"""What may a tool reach on the network? The port that `guards` implements, which is the only way out.
 
 A name is looked up once and every address it leads to is checked, so that none leads back to this machine, to an
 internal network or to where a cloud keeps its keys. If a destination is not allowed, `Refusal` says why.
@@ -12,14 +12,14 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Request:
     url: str
-    """`http` or `https`, without a user name or a password in it."""
+    """An `http` or `https` URL without a user name or password."""
     method: str = "GET"
     headers: Sequence[tuple[str, str]] = ()
     body: bytes = b""
     seconds: float = 30.0
-    """For the whole request, from the first lookup to the last byte."""
+    """The time limit for the whole request, from the first lookup to the last byte."""
     most_bytes: int = 5 << 20
-    """Of the answer's body; the rest is not read."""
+    """How much of the response's body is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,17 @@ class Response:
     headers: Sequence[tuple[str, str]]
     """Names in lower case, in the order in which they arrived."""
     body: bytes
-    """As it was sent: nothing is decompressed."""
+    """The body as it was sent, without decompression."""
     cut: bool = False
 
     def header(self, name: str) -> str:
-        """The first header of that name; empty if there is none."""
+        """Return the first header of that name; empty if there is none."""
         return next((value for key, value in self.headers if key == name.lower()), "")
 
 
 class NetworkStream(Protocol):
     async def read(self, most: int) -> bytes:
-        """Return some bytes; none at the end."""
+        """Return up to `most` bytes; empty at the end."""
         ...
 
     async def write(self, data: bytes) -> None: ...
@@ -48,10 +48,10 @@ class NetworkStream(Protocol):
 
 class Network(Protocol):
     async def fetch(self, request: Request) -> Response:
-        """Make one request. A redirect is an answer too: whoever follows it makes a new request, which is judged
+        """Make one request. A redirect is returned, not followed. To follow it, make a new request, which is checked
         again."""
         ...
 
     async def connect(self, host: str, port: int) -> NetworkStream:
-        """Open a connection for any protocol; only for calls that were granted more than reading."""
+        """Open a connection for any protocol. Only calls that were granted more than reading may use this."""
         ...

@@ -1,4 +1,4 @@
-"""What may a tool start? The port that `guards` implements: the only way to start a child process.
+"""Which programs may a tool start? The port that `guards` implements, which is the only way to start a child process.
 
 The grant of the call that starts a child settles what it may reach, not its command. A child lives in the sandbox its
 profile allows, and dies with the call, the session or the server, whichever ends first. If a command cannot be
@@ -52,38 +52,38 @@ class Command:
 
     argv: tuple[str, ...]
     folder: str = ""
-    """Where it runs, beneath the workspace; checked when it is entered."""
+    """The folder in the workspace where it runs; checked on entering it."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Added to the few variables that every child gets."""
+    """Variables added to the few that every child gets."""
     stdin: bytes | None = None
     seconds: float = 60.0
     read_only: bool = False
-    """It writes only in its own temporary folder, whatever the grant says."""
+    """True if it may write only in its own temporary folder, even if the grant allows more."""
     writable: tuple[str, ...] = ()
-    """Protected places beneath the workspace that this program is trusted to maintain, as git is with `.git`; or the
-    folder, `.` for all of it, in which it is trusted to replace files."""
+    """Protected places in the workspace that this program may change, as git may change `.git`; or the folder in which
+    it may replace files (`.` for the whole workspace)."""
     apart: bool = False
-    """For a program that keeps running and speaks a protocol: its stderr stays out of its output."""
+    """True to keep its stderr out of its output, for a program that keeps running and speaks a protocol."""
     sees_secrets: bool = False
-    """It sees files of the workspace that usually hold secrets: for a program that must know every file to tell which
-    one changed. Whoever shows its output must leave their content out."""
+    """True if it sees workspace files that usually hold secrets, for a program that needs every file to tell which one
+    changed. Code that shows its output must leave their content out."""
     lent: tuple[str, ...] = ()
-    """Full paths of files it can read although their folder, the person's home, is hidden."""
+    """Full paths of files in the user's home that it can read, although the home is hidden."""
     most_output: int = 16 << 20
-    """Bytes kept of each stream. The rest is read and dropped, so that nothing blocks."""
+    """How many bytes of each stream are kept. The rest is read and dropped, so that the program does not block."""
     no_more: bool = False
-    """Stop it once it has printed more than that, if the rest would be of no use."""
+    """True to stop it once it has printed more than that, because the rest would be useless."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     code: int
-    """128 and more for a signal, as a shell counts."""
+    """The exit code; 128 plus the number for a signal, as in a shell."""
     out: bytes
     err: bytes
     timed_out: bool = False
     cut: bool = False
-    """There was more output than was kept."""
+    """True if some of the output was dropped."""
 
 
 def make_command_problem(failure: str) -> Problem:
@@ -100,17 +100,17 @@ class ChildProcess(Protocol):
 
     @property
     def code(self) -> int | None:
-        """None while it runs."""
+        """The exit code; None while it runs."""
         ...
 
     @property
     def last_words(self) -> str:
-        """The end of its stderr, if that was kept apart."""
+        """The end of its stderr, if that is kept apart."""
         ...
 
     def output(self) -> AsyncIterator[bytes]:
-        """Yield what it writes, with its stderr unless that is kept apart, until it ends. A program that prints without
-        end is slowed down to its reader's speed, and waits if there is no reader."""
+        """Yield its output until it ends, including its stderr unless that is kept apart. A program that prints without
+        end is slowed down to the speed of its reader, and waits if there is none."""
         ...
 
     async def write(self, data: bytes) -> None: ...
@@ -118,43 +118,44 @@ class ChildProcess(Protocol):
     async def wait(self) -> int: ...
 
     async def find_planted_places(self) -> Sequence[str]:
-        """Find places of the workspace that other programs obey and that did not exist when it began. No sandbox can
-        protect what does not exist yet."""
+        """Find files in the workspace that control other programs and did not exist when it started. No sandbox can
+        protect a file that does not exist yet."""
         ...
 
     def find_current_folder(self) -> str:
-        """Return the current folder of the shell in it; empty if that is unknown."""
+        """Return the current folder of its shell; empty if unknown."""
         ...
 
     @property
     def cut_off(self) -> int | None:
-        """How its sandbox ended if it never began or was cut off; None if it ended by itself or we ended it."""
+        """How its sandbox ended, if the program never started or was cut off; None if it ended by itself or we ended
+        it."""
         ...
 
     def describe_failure(self, printed: str) -> str:
-        """Say why it never began, or what cut it off; empty if it ended by itself or we ended it. `printed` is the end
-        of its output, in which a sandbox says what is wrong."""
+        """Say why it never started, or what cut it off; empty if it ended by itself or we ended it. `printed` is the
+        end of its output, where a sandbox says what is wrong."""
         ...
 
     async def kill(self, grace: float = 0.0) -> None:
-        """Kill it and everything it started; politely first, if there is time for that."""
+        """Kill it and everything it started. With `grace`, first ask it to end, and wait at most that many seconds."""
         ...
 
 
 class OutputOverflow(Protocol):
-    """Disk space for what is too much to keep in memory. Its methods block and are called in a thread."""
+    """Disk space for output that is too large for memory. Its methods block, so call them in a thread."""
 
     @property
     def size(self) -> int:
-        """Characters in it."""
+        """How many characters are in it."""
         ...
 
     def add(self, text: str) -> None:
-        """Append this. If there is no space left, neither this nor anything later is kept."""
+        """Append this text. If there is no space left, neither this text nor any later text is kept."""
         ...
 
     def read(self, start: int, most: int) -> str:
-        """Return at most that many characters, from this one on."""
+        """Return at most `most` characters from `start` on."""
         ...
 
     def close(self) -> None: ...
@@ -163,8 +164,8 @@ class OutputOverflow(Protocol):
 class Processes(Protocol):
     @property
     def sandbox(self) -> str:
-        """What contains a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`. Empty until it is known,
-        from the first start on."""
+        """The sandbox for a child of this grant: `bubblewrap`, `landlock`, `seatbelt` or `none`. Empty before the first
+        start."""
         ...
 
     @property
@@ -174,13 +175,13 @@ class Processes(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """The person's profile, which decides the sandbox."""
+        """The user's profile, which decides the sandbox."""
         ...
 
     @property
     def fixed(self) -> Sequence[str]:
-        """Places of the workspace that menugate itself runs from, which no child of this grant can change; `.` for all
-        of it."""
+        """Places in the workspace that menugate itself runs from; `.` means all of it. No child of this grant can
+        change them."""
         ...
 
     def open_overflow(self) -> OutputOverflow:
@@ -192,9 +193,10 @@ class Processes(Protocol):
         ...
 
     async def run(self, command: Command) -> CommandResult:
-        """Start, wait, collect. If it is cancelled, times out or is left behind, all its processes are killed."""
+        """Run a program to its end and return the result. All its processes are killed if the call times out or is
+        cancelled, and those it leaves behind are killed too."""
         ...
 
     async def start(self, command: Command, terminal: bool = False) -> ChildProcess:
-        """Start it and return, with pipes or with a terminal of its own."""
+        """Start a program and return without waiting, with pipes or with its own terminal."""
         ...

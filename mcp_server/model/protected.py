@@ -1,8 +1,8 @@
-"""Which paths must the person be asked about, and in which words?"""
+"""Which paths need the user's approval, and what does the question say?"""
 
 
 def describe_read_risk(path: str) -> str | None:
-    # Imported here because only calls need it, and every start would wait for the port to load.
+    # Imported here because only calls need it; at the top, it would slow down every start.
     from mcp_server.model.files import is_secret
 
     return f"`{path}` usually holds passwords or keys, which the model would see." if is_secret(path) else None

@@ -1,4 +1,4 @@
-"""How did a call end? A value, never an exception: Done, Problem with a code, or a Question to the person.
+"""How did a call end? A value, never an exception: Done, Problem with a code, or a Question to the user.
 
 The page docs/codes.md is generated from the codes here. A code is never renamed: clients and rules match on it.
 """
@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 
 
 class Code(StrEnum):
-    """Each with what it means: one that says nothing cannot be written."""
+    """A code with its meaning. A code without a meaning cannot be defined."""
 
     meaning: str
 
@@ -21,7 +21,7 @@ class Code(StrEnum):
         member._value_, member.meaning = code, meaning
         return member
 
-    # Found by the decision, in the order of its layers.
+    # Returned by the decision, in the order of its layers.
     UNKNOWN_TOOL = "UNKNOWN_TOOL", "no tool of that name is registered"
     BLOCKED = "BLOCKED", "a block rule of the operator forbids this call, whatever the profile or an approval says"
     WRONG_MODE = "WRONG_MODE", "the tool belongs to a mode this session is not in; the answer names the mode to enter"
@@ -39,19 +39,19 @@ class Code(StrEnum):
     RUN_PAUSED = "RUN_PAUSED", "the run is paused until the user resumes it"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED", "the call needs the user's approval"
     APPROVAL_DENIED = "APPROVAL_DENIED", "the user was asked about the call and did not approve it"
-    # Found on the way through the menus.
+    # Returned by the menus.
     UNKNOWN_MODE = "UNKNOWN_MODE", "no mode has that name, number, title or trigger"
     AMBIGUOUS_MODE = "AMBIGUOUS_MODE", "several modes match; the answer lists them by number"
     ALREADY_AT_ROOT = "ALREADY_AT_ROOT", "there is no mode to leave"
     UNKNOWN_HANDLE = "UNKNOWN_HANDLE", "the menu handle is unknown: it is made up, expired, or somebody else's"
     NOT_READ_ONLY = "NOT_READ_ONLY", "menu_read carries only tools that only read; menu_call carries the others"
     NOT_CARRIED = "NOT_CARRIED", "a carrier cannot carry meta-tools or itself; call them by their own names"
-    # Found in a thought.
+    # Returned by `think`.
     REASONING_INCOMPLETE = (
         "REASONING_INCOMPLETE",
         "reasoning is on, and the thought lacks a part that is needed to start or to continue",
     )
-    # Found while the tool runs.
+    # Returned while the tool runs.
     TIMEOUT = "TIMEOUT", "the tool did not finish within its time and was stopped"
     CANCELLED = "CANCELLED", "the client cancelled the call, or the user stopped the run"
     BUSY = "BUSY", "another process is using the workspace's state; nothing ran"
@@ -89,32 +89,33 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A content block that already has the protocol's own shape, passed through unchanged."""
+    """A content block that already has the protocol's shape and is passed through unchanged."""
 
     block: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It worked. Everything the model needs is in `text`; `data` says the same for programs."""
+    """The call succeeded. `text` has everything the model needs; `data` has the same for programs."""
 
     text: str
     data: Mapping[str, Any] | None = None
     blocks: tuple[Picture | Raw, ...] = ()
     outside: str | None = None
-    """Where the text comes from, if that is somebody else's: it is sanitized and marked as untrusted."""
+    """Where the text comes from, if it comes from outside. It is then sanitized and marked as untrusted."""
     printed: bool = False
-    """A program printed it for a terminal: anything that a terminal or a model would obey unseen is removed."""
+    """The text is a program's terminal output. Invisible characters that a terminal or a model would act on are
+    removed."""
     verbatim: bool = False
-    """The text will be edited and must match byte for byte: only values known to be secret are removed, not what merely
-    looks like one."""
+    """The model will edit the text, so it must match byte for byte. Only known secrets are removed, not values that
+    merely look like one."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Bookkeeping for the ledger (sizes, paths), never shown."""
+    """Facts for the ledger (sizes, paths), which are never shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """It did not work: which code, what happened in the reader's words, and what to do next."""
+    """The call failed or was refused: a code, what happened in the reader's words, and what to do next."""
 
     code: Code
     message: str
@@ -123,7 +124,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """Starts with `Error`, because half of the hosts do not show the flag."""
+        """The text for the model. It starts with `Error`, because half of the hosts don't show the error flag."""
         return f"Error {self.code}: {self.message}" + (f"\n{self.way_out}" if self.way_out else "")
 
 
@@ -141,7 +142,7 @@ Ending: TypeAlias = Done | Problem | Question
 class Refusal(Exception):
     """A guard's refusal, raised where the effect would have happened and caught only by the pipeline.
 
-    Guards are called from deep inside tools; an exception is the one form that cannot be overlooked on the way out.
+    Guards are called from deep inside tools, and an exception cannot be overlooked on the way out.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""What does a tool take? The JSON Schema of an arguments type, derived from its annotations.
+"""Which arguments does a tool take? The JSON Schema of a TypedDict, derived from its annotations.
 
 Arguments are TypedDicts, so a call's arguments are the validated JSON object itself. Such a class costs microseconds at
 start. A model class costs a millisecond, which each tool would add to every cold start.
@@ -40,7 +40,7 @@ KEYWORDS = {
 
 
 def build_schema(arguments: type) -> dict[str, Any]:
-    """Build the object schema of a TypedDict: every key described, no other key allowed."""
+    """Build the object schema of a TypedDict. It describes every key and allows no others."""
     if not is_typeddict(arguments):
         raise TypeError(f"{arguments!r} is not a TypedDict")
     schema: dict[str, Any] = {

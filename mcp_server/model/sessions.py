@@ -1,4 +1,4 @@
-"""Where is one agent? Its mode, its stage, its run."""
+"""What state is one agent in? Its mode, stage and run."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -37,8 +37,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session has one run, and one or more places in it. Its choices, its budget and its holds concern all of
-    them."""
+    """A session has one run, and one or more places. Its settings, its budget and its holds apply to all of them."""
 
     id: str
     principal: str
@@ -49,15 +48,16 @@ class Session:
     steps: int = 0
     version: int = 0
     flat: bool = False
-    """Its list shows the tools of every mode at once, so no mode is the wrong one."""
+    """Its list shows the tools of every mode at once, so no tool is in the wrong mode."""
     phase: str | None = None
-    """The run's phase in the order of work that it chose; None if it chose none, and then nothing is narrowed."""
+    """The run's current phase; None if the run uses no phases, which then narrow nothing."""
     pinned: bool = False
-    """On an endpoint pinned to one mode, which can neither be left nor changed."""
+    """True on an endpoint pinned to one mode, which the session cannot leave or change."""
     reasoned: bool = False
-    """The thought that opens this run was accepted; required only if the person switched reasoning on."""
+    """True if the thought that opens this run was accepted. Required only if the user turned reasoning on."""
     held: Hold | None = None
-    """Paused. Not stored with the session: a hold is the person's, and may concern all of their sessions."""
+    """The hold that pauses it. Not stored with the session, because it belongs to the user and may apply to all of
+    their sessions."""
     place: str = ""
     """Which of the session's places this is: each has a mode, a menu handle, reads and todos of its own."""
 

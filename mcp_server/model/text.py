@@ -1,4 +1,4 @@
-"""How is text made safe to show? Names in messages, other people's words, and characters that cannot be seen.
+"""How is text made safe to show? Names in messages, text from outside, and invisible characters.
 
 There are several ways of escaping; each says for which reader it is. Suggesting a similar name is here, too.
 """

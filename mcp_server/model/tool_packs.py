@@ -1,4 +1,4 @@
-"""What can be added to menugate? Tools, prompts and resources that come together."""
+"""What does a pack add to menugate? Tools, prompts and resources."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mcp_server.model.context import Client
 
 Message: TypeAlias = Mapping[str, Any]
-"""In the protocol's shape: `{"role": ..., "content": {...}}`."""
+"""A message in the protocol's shape: `{"role": ..., "content": {...}}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PromptArgument:
     values: Callable[[str], Sequence[str]] | None = None
     """Completes a half-typed value."""
     acts: bool = False
-    """Given to a command that only reads, this argument makes it one that acts."""
+    """A command that only reads becomes one that acts if this argument is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Prompt:
     ask: Callable[["Client", Mapping[str, str]], Awaitable[Mapping[str, str]]] | None = None
     """Asks the user, through the client, for values that the text needs; the answers are added to the arguments."""
     render_for: Callable[[str, Mapping[str, str]], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
-    """Used instead of `render` if the text depends on who asks: the principal comes first."""
+    """Used instead of `render` if the text depends on who asks; its first argument is the principal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class SlashCommand:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something to read at a fixed address."""
+    """Content that clients can read at a fixed address."""
 
     uri: str
     name: str
@@ -78,7 +78,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Something to read at an address with placeholders."""
+    """Content that clients can read at an address with placeholders."""
 
     uri_template: str
     name: str
@@ -86,7 +86,7 @@ class Template:
     media_type: str
     read: Callable[[Mapping[str, str]], str | bytes]
     values: Callable[[str, str], Sequence[str]] | None = None
-    """Completes a half-typed placeholder: its name and what is typed so far."""
+    """Completes a half-typed placeholder; gets its name and the text typed so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class PrincipalResource:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What a third party ships under the entry point group `menugate.tools`."""
+    """The object that an entry point in the group `menugate.tools` leads to."""
 
     name: str
     tools: tuple[Tool, ...] = ()
@@ -114,6 +114,6 @@ class Pack:
     resources: tuple[Resource, ...] = ()
     templates: tuple[Template, ...] = ()
     menus: tuple[str, ...] = ()
-    """Folders with further mode files, as absolute paths."""
+    """Absolute paths of folders with more mode files."""
     longest_name: int = 0
-    """The longest tool name, for a pack whose names come from elsewhere; 0 keeps the limit that every host accepts."""
+    """The longest tool name allowed, for a pack that does not choose its tools' names; 0 is the limit of every host."""

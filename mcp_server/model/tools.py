@@ -1,4 +1,4 @@
-"""What is a tool? One frozen value: what it is called, what it takes, what it does to the world, and how it runs."""
+"""What is a tool? A frozen value with its name, its arguments, its effect and the code that runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 
 class Effect(StrEnum):
-    """What a call does to the world. menus/stages.yaml and menus/work_modes.yaml say where each is allowed."""
+    """What a call does to the world. menus/stages.yaml and menus/work_modes.yaml say where each effect is allowed."""
 
     NONE = "none"
     SESSION = "session"
@@ -44,17 +44,17 @@ ASKING = frozenset({Effect.DESTROY_LOCAL, Effect.PRODUCTION_MUTATION})
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """The four protocol hints, always written out: a hint left out means the worst one."""
+    """The protocol's four hints. All are required, because hosts assume the worst about a missing one."""
 
     read_only: bool
     destructive: bool
     idempotent: bool
     open_world: bool
     because: str = field(default="", compare=False)
-    """Why they are not those of the tool's effect."""
+    """Why they differ from those of the tool's effect."""
 
     def adjust(self, because: str, **changes: bool) -> Self:
-        """The same but for what is changed, and why that is so."""
+        """Return a copy with these changes and the reason for them."""
         said = {name: changes.pop(name, getattr(self, name)) for name in HINT_NAMES}
         if changes:
             raise TypeError(f"there is no hint `{next(iter(changes))}`")
@@ -90,35 +90,35 @@ UNSAID = replace(MAY_DO_ANYTHING)
 
 
 class Confirmation(StrEnum):
-    """Is the person asked before the tool runs, at any profile and whatever the operator's rules allow?"""
+    """Whether the user is asked before the tool runs, at every profile and despite allow rules."""
 
     NEVER = "never"
     BY_ARGUMENTS = "by-arguments"
-    """For some arguments: its demand says for which, and why."""
+    """For some arguments; the demand says for which ones, and why."""
     ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one call with these arguments asks for, which may be more or less than its tool in general."""
+    """What one call with these arguments needs, which may be more or less than the tool needs in general."""
 
     effect: Effect
     profile: Profile
     confirm: str | None = None
     """Why the user must approve first, in words for the user; None if no approval is needed."""
     waivable: bool = False
-    """An allow rule may answer in advance. True for an unknown command, never for a protected path."""
+    """True if an allow rule can skip the question: for an unknown command, but never for a protected path."""
     asked_below: Profile | None = None
-    """From this profile on, a waivable question is not asked: choosing the profile has answered it."""
+    """At this profile and above, a waivable question is skipped, because choosing the profile answers it."""
     takes: Profile | None = None
-    """The profile that this really takes. Set if an approval below `asked_below` would be useless, because what runs
-    there could not do this."""
+    """The profile that the call needs to succeed. Set if an approval below `asked_below` would be useless, because the
+    call would fail there anyway."""
     instead: tuple[str, ...] = ()
-    """The tools that can do it at the lower profile."""
+    """Tools that can do the same at the lower profile."""
 
 
 class RuleSubject(StrEnum):
-    """How a rule's `tool(specifier)` reads the argument it is about."""
+    """How the specifier in `tool(specifier)` is compared with the argument that rules are about."""
 
     PATH = "path"
     COMMAND = "command"
@@ -131,8 +131,8 @@ Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
 class LazyFunction:
     """A function that is imported when it is first called, written `module:function` as in an entry point.
 
-    A server that a host starts only has to list its tools. What a tool is, is there at once; the code behind `run`, or
-    behind a demand that needs a parser, is loaded with the first call.
+    To list its tools, a server needs only their definitions. The code behind `run`, or behind a demand that needs a
+    parser, is loaded on the first call.
     """
 
     __slots__ = ("_loaded", "where")
@@ -161,43 +161,48 @@ class Tool:
     stages: frozenset[Stage]
     run: Run
     hints: Hints = UNSAID
-    """Those of its effect, unless the tool says others and why."""
+    """By default, the hints of its effect. Hints that differ say why."""
     confirmation: Confirmation = Confirmation.NEVER
     result: Schema | None = None
     meta: bool = False
-    """A meta tool: always listed, exempt from mode and stage, never from the blocklist."""
+    """A meta-tool: always listed, and exempt from the mode and stage but not from block rules."""
     demand: Callable[[Arguments], Demand] | None = None
-    """Returns what these arguments demand, if arguments make a difference. Pure; gets arguments that fit the schema."""
+    """Returns what a call with these arguments needs; None if every call needs the same. It must be pure, and gets only
+    arguments that fit the schema."""
     written: str | None = None
-    """How menus and rules write it if that is not its name: `server:tool` for a tool of an upstream."""
+    """How menus and rules refer to the tool, if not by its name: `server:tool` for a tool of an upstream server."""
     subject: tuple[str, RuleSubject] | None = None
-    """The argument that a rule's specifier is matched against."""
+    """The argument that a rule's specifier is compared with, and how."""
     paths: tuple[str, ...] = ()
-    """The arguments that name places in the workspace, if those are more than the subject."""
+    """The arguments that name places in the workspace, if the subject is not the only one."""
     stands_on: Callable[["Context", Arguments], Awaitable[Mapping[str, str]]] | None = None
-    """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell is. Looked up
-    only for a call that needs an approval: shown in the question, bound by its digest, and looked up again before the
-    call runs. It may read, but change nothing; a `Refusal` ends the call before anybody is asked."""
+    """Returns the facts that matter besides the arguments, by name: what is staged, what is at a path, where a shell
+    is. Called only if a call needs an approval. The question shows the facts, the approval is bound to their digest,
+    and they are looked up again before the call runs. It may read, but must change nothing. If it raises `Refusal`, the
+    call ends before the user is asked."""
     stays: Callable[[Arguments], bool] = lambda _arguments: False
-    """True if such a call leaves something behind that only a later call of the same session could reach."""
+    """True if a call with these arguments leaves something behind that only a later call in the same session can
+    reach."""
     incidental: tuple[str, ...] = ()
-    """The arguments that decide nothing about what a call does: an approval holds whatever their values."""
+    """Arguments that don't change what a call does, so an approval covers every value of them."""
     tree: str = ""
-    """The argument that names the folder the call takes as a whole: rules about anything in it apply, too."""
+    """The argument that names a folder which the call affects as a whole. Rules about anything in the folder apply
+    too."""
     tree_to: str = ""
-    """The argument that names where that goes."""
+    """The argument that names the folder's destination."""
     counts_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """By argument, the tools whose rules about a path also hold for what it names: whoever moves a file away can read
-    it."""
+    """By argument, the tools whose path rules also apply to the path it names. For example, moving a file away counts
+    as reading it."""
     base: str = ""
-    """The argument that the other places are relative to; without one, they are relative to the workspace."""
+    """The argument that other paths are relative to; if empty, they are relative to the workspace."""
     shut_in: bool = False
-    """What it starts runs in a sandbox. If there is none, it needs the next higher profile, or does not run at all."""
+    """The programs it starts run in a sandbox. Without a sandbox, the tool needs the next higher profile or does not
+    run."""
     timeout: float = 60.0
     max_result_chars: int = 30_000
-    """How much of a result is shown; the rest goes to a file that `Read` may open."""
+    """How much of a result is shown. The rest goes to a file that `Read` can open."""
     large: bool = False
-    """Ask hosts that cap results to let a long one through."""
+    """Asks hosts that limit results to let a long one through."""
 
     def __post_init__(self) -> None:
         if self.hints is UNSAID:
@@ -211,8 +216,8 @@ class Tool:
     def make_paths_relative(self, arguments: Arguments, root: str) -> Arguments:
         """Write every path below the workspace relative to it.
 
-        What is asked about `.git/config` must be asked about its absolute path too; and a workspace below a protected
-        name is not protected for that reason.
+        A question about `.git/config` must also be asked about its absolute path, and a workspace inside a folder with
+        a protected name is not protected for that reason.
         """
         names = self.places
         inside = f"{root.rstrip('/')}/"
@@ -226,7 +231,7 @@ class Tool:
         return {**arguments, **short} if short != {name: found[name] for name in short} else arguments
 
     def join_base_path(self, name: str, path: str, arguments: Arguments) -> str:
-        """Write a place relative to the workspace, if the tool takes it relative to another of its arguments."""
+        """Write a path relative to the workspace, if the tool takes it relative to another argument."""
         base = arguments.get(self.base) if self.base and name != self.base else None
         relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
         return f"{base}/{path}" if relative else path

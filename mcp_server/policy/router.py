@@ -149,7 +149,8 @@ def render_points_table() -> str:
         for field, weight in FIELD.items()
     ]
     end = (
-        f"A mode needs {THRESHOLD} points; modes within {SIMILAR} points of the best are offered by number instead.",
-        f"From {HIGH} points the match counts as high, from {MEDIUM} as medium, below as low confidence.",
+        f"A mode needs at least {THRESHOLD} points. If other modes are within {SIMILAR} points of the best one,",
+        "the model has to choose by number.",
+        f"The confidence is high from {HIGH} points, medium from {MEDIUM} points, and otherwise low.",
     )
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", *end, ""])
