@@ -64,7 +64,7 @@ def tools(house: Configuration) -> str:
     policy = house.policy
     parts = [
         NOTE
-        + "# Tools\n\nThese tools come with menugate. The column `profile` has the lowest profile at which a tool is listed.\n"
+        + "# Tools\n\nThese tools come with menugate. `profile` is the lowest profile that lists the tool.\n"
     ]
     parts.append(
         "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
