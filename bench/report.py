@@ -10,8 +10,8 @@ PREFACE = """# What menugate costs compared with the bare SDK
 
 `make bench` writes this page. It runs two servers with the same tools side by side and calls them in turn: menugate
 with its whole gate (menu, decision, pipeline, durable ledger on disk), and a low-level server of the SDK that has none
-of this. You can compare the ratio of the two between machines, but the medians are true only for this machine. The
-range contains the ratio in 95 of 100 resamples of the rounds.
+of this. You can compare the ratio of the two between machines, but the medians apply only to the machine that
+measured them. The range contains the ratio in 95 of 100 resamples of the rounds.
 """
 HEAD = ("case", "menugate", "bare SDK", "ratio", "range", "limit", "")
 
