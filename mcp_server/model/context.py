@@ -34,8 +34,8 @@ class Client(Protocol):
 
     @property
     def carried(self) -> Collection[str]:
-        """The keys of the questions that were answered with this call, if a question ended the call and the answer
-        started it again. Only the server can put a key here."""
+        """The keys of the questions whose answers this call brings, if a question ended the call and the answer started
+        it again. Only the server can put a key here."""
         ...
 
     def get_note(self, key: str) -> str:

@@ -63,7 +63,7 @@ class Command:
     """Protected places in the workspace that this program may change, as git may change `.git`; or the folder in which
     it may replace files (`.` for the whole workspace)."""
     apart: bool = False
-    """True to keep its stderr out of its output, for a program that keeps running and speaks a protocol."""
+    """True to keep its stderr separate from its output, for a program that keeps running and speaks a protocol."""
     sees_secrets: bool = False
     """True if it sees workspace files that usually hold secrets, for a program that needs every file to tell which one
     changed. Code that shows its output must leave their content out."""

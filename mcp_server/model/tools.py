@@ -161,7 +161,7 @@ class Tool:
     stages: frozenset[Stage]
     run: Run
     hints: Hints = UNSAID
-    """By default, the hints of its effect. Hints that differ say why."""
+    """By default, the hints that follow from its effect. If they differ, `because` says why."""
     confirmation: Confirmation = Confirmation.NEVER
     result: Schema | None = None
     meta: bool = False
