@@ -62,10 +62,7 @@ def codes() -> str:
 
 def tools(house: Configuration) -> str:
     policy = house.policy
-    parts = [
-        NOTE
-        + "# Tools\n\nThese tools come with menugate. `profile` is the lowest profile that lists the tool.\n"
-    ]
+    parts = [NOTE + "# Tools\n\nThese tools come with menugate. `profile` is the lowest profile that lists the tool.\n"]
     parts.append(
         "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
     )
