@@ -7,9 +7,10 @@ of this process decide, with a mark in the environment; if they cannot be seen, 
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Set
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
 from mcp_server.model.posture import PostureChange, PostureChoice
 from mcp_server.model.results import Code, Problem, Refusal
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from mcp_server.state.store import Store
 
 MAX_COMMAND_CHARS = 500
+RECORDED = "Nothing was changed, and the attempt was recorded."
+UNRECORDED = "Nothing was changed; the attempt could not be recorded."
 T = TypeVar("T")
 
 
@@ -66,15 +69,12 @@ def change_as_person(settings: Settings, work: "Callable[[Transaction], T]") -> 
     """Run a change that only the person may make, and return its result once it is durable. A program that a server
     started is refused, and the attempt is recorded."""
     if settings.secrets is None:
-        barrier = find_barrier(settings)
-        raise barrier.refusal if barrier else Refusal(NO_KEY_FOLDER)
+        refuse_inside_server(settings)
+        raise Refusal(NO_KEY_FOLDER)
 
     def change_or_refuse(tx: "Transaction") -> T | Barrier:
         barrier = find_barrier_among(settings, find_unended_processes(tx))
-        if barrier is None:
-            return work(tx)
-        ledger.record_attempt(tx, settings.person, barrier.server, read_command_line())
-        return barrier
+        return record_attempt(settings, barrier, tx) if barrier else work(tx)
 
     outcome = change_state(settings.database, settings.secrets, change_or_refuse)
     if isinstance(outcome, Barrier):
@@ -82,11 +82,28 @@ def change_as_person(settings: Settings, work: "Callable[[Transaction], T]") -> 
     return outcome
 
 
+def refuse_program(settings: Settings, barrier: Barrier) -> NoReturn:
+    """Record the attempt and raise, without looking again: the program may have removed the barrier since."""
+    try:
+        if settings.secrets is None:
+            raise Refusal(NO_KEY_FOLDER)
+        change_state(settings.database, settings.secrets, partial(record_attempt, settings, barrier))
+    except Refusal:
+        problem = barrier.refusal.problem
+        raise Refusal(replace(problem, way_out=problem.way_out.replace(RECORDED, UNRECORDED))) from None
+    raise barrier.refusal
+
+
+def record_attempt(settings: Settings, barrier: Barrier, tx: "Transaction") -> Barrier:
+    ledger.record_attempt(tx, settings.person, barrier.server, read_command_line())
+    return barrier
+
+
 def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
     """Record the attempt and raise, if a server started this process. `quick` looks only at the servers of this folder
     and does nothing slow."""
-    if find_barrier(settings, quick):
-        change_as_person(settings, lambda _: None)
+    if barrier := find_barrier(settings, quick):
+        refuse_program(settings, barrier)
 
 
 @asynccontextmanager
@@ -96,8 +113,9 @@ async def open_store_for_person(settings: Settings) -> "AsyncGenerator[Store]":
     from mcp_server.state.ids import make_id_generator
     from mcp_server.state.store import Store
 
-    if settings.secrets is None or find_barrier(settings):
-        change_as_person(settings, lambda _: None)
+    refuse_inside_server(settings)
+    if settings.secrets is None:
+        raise Refusal(NO_KEY_FOLDER)
     store = Store.open(settings.url, secrets=settings.secrets, clock=WallClock(), new_id=make_id_generator())
     try:
         yield store
@@ -136,8 +154,7 @@ def load_recorded_processes(settings: Settings) -> set[tuple[object, object]]:
 
 def build_started_program_refusal(server: int) -> Refusal:
     message = f"this command was started by a menugate server (process {server}), so it cannot act for you."
-    way_out = "Nothing was changed, and the attempt was recorded. Type it in a terminal of your own."
-    return Refusal(Problem(Code.BLOCKED, message, way_out))
+    return Refusal(Problem(Code.BLOCKED, message, f"{RECORDED} Type it in a terminal of your own."))
 
 
 def build_hidden_server_refusal(server: int) -> Refusal:
@@ -145,10 +162,7 @@ def build_hidden_server_refusal(server: int) -> Refusal:
         f"a menugate server of this folder is running (process {server or 'unknown'}) that cannot be seen from here. "
         "It may have started this command, so this command cannot act for you."
     )
-    way_out = (
-        "Nothing was changed, and the attempt was recorded. Type commands for the user where the server runs, not in a "
-        "container or namespace inside it."
-    )
+    way_out = f"{RECORDED} Type it where the server runs, not in a container or namespace inside it."
     return Refusal(Problem(Code.BLOCKED, message, way_out))
 
 

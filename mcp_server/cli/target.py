@@ -64,21 +64,15 @@ def give_order_and_wait(
     return act_for_person(settings, lambda: asyncio.run(write_and_collect()))
 
 
-def record_and_refuse_programs(settings: "Settings") -> None:
-    """Refuse, and record the attempt, before any output: a program that a server started must not see a question."""
-    from mcp_server.calls.terminal import find_barrier
-
-    if find_barrier(settings):
-        write_to_state(settings, lambda _: None)
-
-
 def refuse_programs(settings: "Settings") -> None:
-    """Refuse a program that a server started, even if the attempt cannot be recorded."""
-    from mcp_server.calls.terminal import find_barrier
+    """Refuse a program that a server started, and record the attempt, before it sees anything such as a question."""
+    from mcp_server.calls.terminal import refuse_inside_server
+    from mcp_server.model.results import Refusal
 
-    if barrier := find_barrier(settings):
-        problem = barrier.refusal.problem
-        raise CliError(f"{problem.message} {problem.way_out}")
+    try:
+        refuse_inside_server(settings)
+    except Refusal as refused:
+        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
 def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
