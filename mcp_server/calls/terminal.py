@@ -5,7 +5,7 @@ of this process decide, with a mark in the environment; if they cannot be seen, 
 """
 
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable, Set
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,13 +18,15 @@ from mcp_server.settings import Settings
 from mcp_server.state import ledger, posture_changes
 from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.locks import find_unseen_server
-from mcp_server.state.processes import find_ancestors, get_own_pid, read_server_mark, read_start_time
+from mcp_server.state.processes import find_ancestors, get_own_pid, read_server_mark
 from mcp_server.state.servers import load_servers
-from mcp_server.state.terminal import change_state, find_unended_processes
+from mcp_server.state.terminal import change_state
+from mcp_server.state.verify import find_unended_starts
 
 if TYPE_CHECKING:
     from mcp_server.config.limits import Limits
     from mcp_server.policy.posture import PostureStep
+    from mcp_server.state.engine.rows import Row
     from mcp_server.state.engine.transaction import Transaction
     from mcp_server.state.store import Store
 
@@ -73,7 +75,7 @@ def change_as_person(settings: Settings, work: "Callable[[Transaction], T]") -> 
         raise Refusal(NO_KEY_FOLDER)
 
     def change_or_refuse(tx: "Transaction") -> T | Barrier:
-        barrier = find_barrier_among(settings, find_unended_processes(tx))
+        barrier = find_barrier_among(settings, find_unended_starts(tx))
         return record_attempt(settings, barrier, tx) if barrier else work(tx)
 
     outcome = change_state(settings.database, settings.secrets, change_or_refuse)
@@ -124,17 +126,18 @@ async def open_store_for_person(settings: Settings) -> "AsyncGenerator[Store]":
 
 
 def find_barrier(settings: Settings, quick: bool = False) -> Barrier | None:
-    return find_barrier_among(settings, set() if quick else load_recorded_processes(settings), quick)
+    return find_barrier_among(settings, () if quick else load_unended_starts(settings), quick)
 
 
-def find_barrier_among(settings: Settings, recorded: Set[tuple[object, object]], quick: bool = False) -> Barrier | None:
-    """`recorded`: the processes that have this state open, as the ledger says: number, and when each began."""
+def find_barrier_among(settings: Settings, starts: "Sequence[Row]", quick: bool = False) -> Barrier | None:
+    """`starts`: the start rows of the processes that have this state open, as far as its ledger says."""
     pid = get_own_pid()
-    ancestors = {(one, read_start_time(one)) for one in find_ancestors(pid)}
-    published = {(one.pid, one.born) for state in settings.state_folders for one in load_servers(state)}
-    server = next((one for one, _ in ancestors & (published | recorded)), 0)
+    ancestors = find_ancestors(pid)
+    servers = {(row.fields.get("pid"), row.fields.get("born")) for row in starts}
+    servers |= {(one.pid, one.born) for state in settings.state_folders for one in load_servers(state)}
+    server = next((one for one in ancestors.items() if one in servers), (0, ""))[0]
     if not server and not quick:
-        marks = map(read_server_mark, (pid, *(one for one, _ in ancestors)))
+        marks = map(read_server_mark, (pid, *ancestors))
         server = next((int(mark) for mark in marks if mark.isdigit()), 0)
     if server:
         return Barrier(server, build_started_program_refusal(server))
@@ -142,14 +145,14 @@ def find_barrier_among(settings: Settings, recorded: Set[tuple[object, object]],
     return None if hidden is None else Barrier(hidden, build_hidden_server_refusal(hidden))
 
 
-def load_recorded_processes(settings: Settings) -> set[tuple[object, object]]:
+def load_unended_starts(settings: Settings) -> "Sequence[Row]":
     from mcp_server.state.reader import Reader
 
     with suppress(Refusal):
         if settings.database.exists():
             with Reader.open(settings.url, secrets=settings.secrets) as state:
-                return {(row.fields.get("pid"), row.fields.get("born")) for row in state.find_running_processes()}
-    return set()
+                return state.find_unended_processes(running=True)
+    return ()
 
 
 def build_started_program_refusal(server: int) -> Refusal:

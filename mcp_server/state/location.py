@@ -15,8 +15,9 @@ from pathlib import Path
 from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, LedgerKey
 
 ACCOUNTS = "accounts"
-ELSEWHERE = "workspaces"
-"""Below an account's keys: its states of workspaces whose state folder it may not enter."""
+ELSEWHERE, MARKS = "workspaces", "states"
+"""Folders beside an account's keys: states of workspaces whose own state folder it may not enter, and notes of where it
+worked."""
 OF_ANOTHER = (
     "{} was sealed with a key that this account does not have; this account begins a state of its own beside it, and "
     "what was chosen there narrows until you choose a posture at a terminal."
@@ -33,14 +34,14 @@ SHARED = (".menugate", ACCOUNTS)
 
 def is_known_state(secrets: Path | None, folder: Path) -> bool:
     """Did this account work in the state in this folder?"""
-    return secrets is not None and _get_mark_path(secrets, folder).exists()
+    return secrets is not None and get_path_beside_keys(secrets, MARKS, folder).exists()
 
 
 def remember_state(secrets: Path | None, folder: Path) -> None:
     """Note that this account worked here. If the note cannot be written, the seal made with our key proves it too."""
     if secrets is None or is_known_state(secrets, folder):
         return
-    mark = _get_mark_path(secrets, folder)
+    mark = get_path_beside_keys(secrets, MARKS, folder)
     with suppress(OSError):
         mark.parent.mkdir(mode=0o700, exist_ok=True)
         mark.write_text(f"{folder}\n", "utf-8", "surrogateescape")
@@ -50,7 +51,7 @@ def find_state_folder(top: Path, secrets: Path | None) -> Path:
     """Return the folder in which this account keeps a workspace's state."""
     if secrets is not None and is_closed_to_account(top):
         # Only its owner can enter; nobody else can read whether anything there restricts us.
-        return secrets / ELSEWHERE / _name_from_folder(top)
+        return get_path_beside_keys(secrets, ELSEWHERE, top)
     if is_known_state(secrets, top) or top.is_symlink():
         return top
     key = LedgerKey.load(secrets)
@@ -84,7 +85,7 @@ def find_all_state_folders(top: Path, places: Sequence[Path]) -> tuple[Path, ...
     beside: list[Path] = []
     with suppress(OSError):
         beside = sorted((top / ACCOUNTS).iterdir())
-    own = (top, *beside, *(one / ELSEWHERE / _name_from_folder(top) for one in places))
+    own = (top, *beside, *(get_path_beside_keys(one, ELSEWHERE, top) for one in places))
     # `Path` raises for a place that may not be looked into.
     return tuple(one for one in own if os.access(one, os.R_OK | os.X_OK) and not os.path.islink(one))  # noqa: PTH114
 
@@ -147,9 +148,6 @@ def read_anchor_bytes(path: Path) -> bytes | None:
         os.close(file)
 
 
-def _get_mark_path(secrets: Path, folder: Path) -> Path:
-    return secrets / "states" / _name_from_folder(folder)
-
-
-def _name_from_folder(folder: Path) -> str:
-    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+def get_path_beside_keys(secrets: Path, kind: str, folder: Path) -> Path:
+    """The place for something about a folder, whose name may be too long for a file."""
+    return secrets / kind / hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]

@@ -14,7 +14,7 @@ from mcp_server.policy.posture import PostureStep, ProcessWork
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
-from mcp_server.state.posture import keep_choice, load_choice, make_choice_at_epoch
+from mcp_server.state.posture import keep_choice, load_choice
 from mcp_server.state.verify import (
     SEAL,
     find_taken_over_state,
@@ -34,15 +34,14 @@ def request_posture_change(
 ) -> PostureChoice | VersionMoved:
     """`epoch`: the change was requested at that epoch and counts only if nothing has changed since."""
     current = load_choice(tx, principal)
-    if epoch is not None and tx.get_epoch(principal) != epoch:
+    start = current or PostureChoice()
+    if epoch is not None and start.epoch != epoch:
         return VersionMoved(current)
     work = ProcessWork() if change.unconfirmed else _find_open_work(tx, principal, change)
     made = replace(change, asked=tx.clock.now_ns())
     if change.door is ChangeSource.TERMINAL and not change.unconfirmed:
         record_adoption(tx)
-    return _write_steps(
-        tx, principal, posture.request_change(make_choice_at_epoch(current, tx.get_epoch(principal)), made, work), ""
-    )
+    return _write_steps(tx, principal, posture.request_change(start, made, work), "")
 
 
 def record_adoption(tx: Transaction) -> None:

@@ -4,7 +4,6 @@ Trust applies to content: its digest is stored, so trust ends by itself when a b
 folder, in the person's own state; a file not sealed with the person's key counts as missing.
 """
 
-import hashlib
 import json
 import os
 import secrets as randomness
@@ -15,6 +14,7 @@ from typing import Any, cast
 from mcp_server.model.results import Refusal
 from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
+from mcp_server.state.location import get_path_beside_keys
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class Trusted:
 
 
 def _get_trust_path(secrets: Path, folder: Path) -> Path:
-    name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return secrets / "trusted" / f"{name}.json"
+    return get_path_beside_keys(secrets, "trusted", folder).with_suffix(".json")
 
 
 def _format_seal_text(folder: Path, digest: str) -> str:
