@@ -4,7 +4,7 @@ import getpass
 import os
 import pwd
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,8 +47,8 @@ class Settings:
     folder can be written; then keys last as long as this process."""
     key_places: tuple[Path, ...] = ()
     """Every folder where keys of this account may be, now or at another start."""
-    keys_last: str = ""
-    """How long the keys last, in words; empty if they last."""
+    keys_volatile: bool = False
+    """True if the folder for keys is emptied when the machine restarts."""
     operators: Path = Path("/nonexistent")
     """The folder where the operator's file usually is; it need not exist."""
     config: Path | None = None
@@ -114,6 +114,13 @@ class Settings:
         return tuple(dict.fromkeys((self.state, *found)))
 
     @property
+    def keys_last(self) -> str:
+        """How long the keys last, in words; empty if they last."""
+        if self.secrets is None:
+            return "for this process alone, because no folder that could keep them is writable"
+        return "until this machine restarts" if self.keys_volatile else ""
+
+    @property
     def private_folders(self) -> tuple[Path, ...]:
         """The folders that only this account may use."""
         return (self.state, *([self.secrets] if self.secrets else []))
@@ -177,13 +184,14 @@ def read_place(flags: Mapping[str, str | bool | None], environment: Mapping[str,
     workspace = _find_workspace(get_given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
     config, named = _find_config(get_given("config"), operators)
-    keys, places = _find_keys(env, workspace, home)
+    keys, key_places = _find_keys(env, workspace, home)
+    secrets = keys.folder if keys else None
     return Settings(
         workspace=workspace,
-        state=_find_state_folder(workspace / STATE_FOLDER, keys.folder),
-        secrets=keys.folder,
-        key_places=places,
-        keys_last=keys.lifetime,
+        state=_find_state_folder(workspace / STATE_FOLDER, secrets),
+        secrets=secrets,
+        key_places=key_places,
+        keys_volatile=keys is not None and keys.volatile,
         operators=operators,
         config=config,
         named=named,
@@ -246,24 +254,20 @@ def _get_cache_folders(home: Path) -> tuple[Path, ...]:
     return tuple((home / name).resolve() for name in CACHES.split())
 
 
-def _get_old_key_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
-    """Where earlier versions kept the keys, as the environment said."""
-    if xdg := env.get("XDG_STATE_HOME"):
-        yield Path(xdg).absolute() / "menugate"
-    yield home.absolute() / ".local" / "state" / "menugate"
-
-
-def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder, tuple[Path, ...]]":
+def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder | None, tuple[Path, ...]]":
     """Where the keys are, and every folder where they may be."""
-    from mcp_server.state.account import choose_key_folder, find_key_folders, move_keys
+    from mcp_server.state.account import choose_key_folder, list_key_folders, move_keys
 
-    given, old = _read_state_home(env, workspace, home), tuple(_get_old_key_places(env, home))
-    places = find_key_folders(given)
-    kept = choose_key_folder(places)
-    if kept.folder != given:
-        # A folder that is named begins empty: the account's usual keys are not taken away for its sake.
-        any(move_keys(one, kept, (workspace, *_get_cache_folders(home))) for one in old if one not in places.candidates)
-    return kept, tuple(dict.fromkeys((*places.candidates, *old)))
+    named = _read_state_home(env, workspace, home)
+    folders = list_key_folders(named)
+    chosen, places = choose_key_folder(folders), [one.folder for one in folders]
+    # Earlier versions kept them where the environment said.
+    older = [Path(xdg).absolute() / "menugate"] if (xdg := env.get("XDG_STATE_HOME")) else []
+    older.append(home.absolute() / ".local" / "state" / "menugate")
+    if chosen and chosen.folder != named:
+        # A folder that was named begins empty: the account's usual keys are not taken away for its sake.
+        any(move_keys(one, chosen, (workspace, *_get_cache_folders(home))) for one in older if one not in places)
+    return chosen, tuple(dict.fromkeys((*places, *older)))
 
 
 def _find_state_folder(top: Path, secrets: Path | None) -> Path:
