@@ -29,22 +29,19 @@ COLOURS: Mapping[str, str] = {
 }
 
 
-def format_coloured_badge(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
+def show_badge(posture: "Posture") -> None:
     from mcp_server.model.posture import format_value
     from mcp_server.policy.badge import CODES, get_badge_values, is_badge_narrow
 
-    short, parts = is_badge_narrow(posture, width), list[str | tuple[str, str]]()
+    short = is_badge_narrow(posture, get_width(sys.stdout) or PLAIN_WIDTH)
+    parts: list[str | tuple[str, str]] = []
     for number, value in enumerate(get_badge_values(posture)):
         word = f"[{CODES[value]}]" if short else format_value(value)
         if number and not short:
             parts.append(" | ")
         name = COLOURS.get(format_value(value))
         parts.append((word, name) if name else word)
-    return parts
-
-
-def show_badge(posture: "Posture") -> None:
-    say(*format_coloured_badge(posture, get_width(sys.stdout) or PLAIN_WIDTH))
+    say(*parts)
 
 
 def set_terminal_title(posture: "Posture", project: str) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mcp_server.cli.output import note, print_json, print_table, say, say_prose, show_progress
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
-from mcp_server.cli.target import refuse_programs
 
 if TYPE_CHECKING:
     from mcp_server.policy.health import HealthFinding
@@ -30,12 +29,13 @@ def add(commands: CommandGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.health import examine, may_open_state, mend
     from mcp_server.policy.health import list_faults
 
     settings = settings_from_arguments(arguments)
     if arguments.action == "fix":
-        refuse_programs(settings)
+        refuse_inside_server(settings)
     if (server := find_judging_server(arguments, settings)) is not None:
         settings = settings_from_server(settings, server)
     with show_progress("rows checked") as print_progress:

@@ -1,6 +1,5 @@
-"""How does a command run and end? Its exit code, and what is said about an error."""
+"""How does a command run and end? Its exit code, and the sentence about an error."""
 
-import argparse
 import errno
 import io
 import os
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, complain
 from mcp_server.cli.parser import build_parser
+from mcp_server.model.results import Refusal
 from mcp_server.settings import BuildError
 from mcp_server.views.text import ViewError
 
@@ -22,7 +22,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of writing to stdout; unlike others, they name no file."""
 
 SYMLINK_LOOP = "Symlink loop from "
-"""How `Path.resolve` begins to say so before Python 3.13, which raises an OSError with the file's name."""
+"""How the message of `Path.resolve` begins; Python 3.13 and later raise an OSError with the file's name instead."""
 
 
 def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int:
@@ -37,26 +37,21 @@ def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int
         return 2
     arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
-    return run_command(arguments)
-
-
-def run_command(arguments: argparse.Namespace) -> int:
-    """Its exit code. What a person can mend is said in a sentence; whatever else is raised is a fault of ours."""
+    # What you can fix is said in a sentence; anything else that is raised is our bug.
     try:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()
         return code
-    except ViewError as trouble:
-        code = trouble.code if isinstance(trouble, CliError) else 1
-        if code == 2:
+    except (ViewError, BuildError) as wrong:
+        if isinstance(wrong, CliError) and wrong.code == 2:
             from mcp_server.cli.usage import complain_about_usage
 
-            complain_about_usage(str(trouble), arguments.command)
-        else:
-            complain(str(trouble))
-        return code
-    except BuildError as wrong:
+            complain_about_usage(str(wrong), arguments.command)
+            return 2
         complain(str(wrong))
+        return 1
+    except Refusal as refused:
+        complain(f"{refused.problem.message} {refused.problem.way_out}".rstrip())
         return 1
     except RuntimeError as wrong:
         if not str(wrong).startswith(SYMLINK_LOOP):
@@ -77,7 +72,7 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 
 def describe_os_error(wrong: OSError) -> str:
-    """A file that this machine does not let us read or write, which only the person can change."""
+    """Say which file this machine does not let us read or write; only you can change that."""
     if wrong.filename is None:
         silence_output()
         return f"the output cannot be written ({wrong.strerror})."

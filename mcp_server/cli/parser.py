@@ -6,7 +6,7 @@ What help and mistakes need beside it (`usage`, `topics`) is imported where one 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -55,16 +55,7 @@ class MixedParser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", action="help", help="show this help")
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
-        parsed, more = self.parse_known_args(args, namespace)
-        if more:
-            from mcp_server.cli.usage import describe_unknown_word
-
-            command: argparse.ArgumentParser = getattr(parsed, "command", self)
-            command.error(describe_unknown_word(command, more[0]))
-        return parsed
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # likewise
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
         if self._mixing or self._subparsers:
             return super().parse_known_args(args, namespace)
         self._mixing, self._typed = True, tuple(args or ())
@@ -78,15 +69,6 @@ class MixedParser(argparse.ArgumentParser):
             from mcp_server.cli.usage import describe_wrong_choice
 
             raise argparse.ArgumentError(None, describe_wrong_choice(action, value))
-
-    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
-        try:
-            return super()._match_argument(action, arg_strings_pattern)
-        except argparse.ArgumentError:
-            if not action.option_strings:
-                raise
-            name = f": {action.metavar}" if isinstance(action.metavar, str) else ""
-            raise argparse.ArgumentError(None, f"{action.option_strings[-1]} needs a value{name}.") from None
 
     def format_help(self) -> str:
         """The purpose, the usage, arguments and options, and examples."""
@@ -113,6 +95,7 @@ class MixedParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from mcp_server.cli.usage import (
             complain_about_usage,
+            describe_missing_value,
             describe_unknown_word,
             find_unknown_option,
             get_subcommands,
@@ -125,21 +108,27 @@ class MixedParser(argparse.ArgumentParser):
             message = describe_unknown_word(self, unknown)
         elif name and (below := get_subcommands(self)):
             message = f"say what `{self.prog}` should do: {join_names(below)}."
-        complain_about_usage(reword_argparse(message), self)
+        complain_about_usage(describe_missing_value(self, message) or reword_argparse(message), self)
         sys.exit(2)
 
 
 class TopParser(MixedParser):
     """`menugate` itself: its help is the overview of all commands, which imports none of them."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # likewise
         first = args[0] if args else ""
         if not first or (first not in COMMANDS and first not in self._option_string_actions):
             from mcp_server.cli.topics import TOPICS
             from mcp_server.cli.usage import describe_unknown_command
 
             self.error(describe_unknown_command(first, tuple(TOPICS)) if first else "say what to do.")
-        return super().parse_known_args(args, namespace)
+        parsed, more = self.parse_known_args(args, namespace)
+        if more:
+            from mcp_server.cli.usage import describe_unknown_word
+
+            command: argparse.ArgumentParser = getattr(parsed, "command", self)
+            command.error(describe_unknown_word(command, more[0]))
+        return parsed
 
     def format_help(self) -> str:
         from mcp_server.cli.topics import TOPICS
@@ -148,13 +137,13 @@ class TopParser(MixedParser):
         return render_overview(TOPICS)
 
 
+@dataclass(frozen=True, slots=True)
 class CommandGroup:
-    """Adds one command: its name, what it is for, its examples and what runs it."""
+    """Adds commands: for each its name, purpose and examples, and the function that runs it."""
 
-    def __init__(self, add_parser: Callable[..., argparse.ArgumentParser], only: str | None = None) -> None:
-        self._add_parser = add_parser
-        self.only = only
-        """The one command that was typed; None if all are wanted."""
+    add_parser: Callable[..., argparse.ArgumentParser]
+    only: str | None = None
+    """The one command that was typed; None for all commands."""
 
     def add(
         self, name: str, examples: str, run: Callable[[argparse.Namespace], int] | None, purpose: str = ""
@@ -162,7 +151,7 @@ class CommandGroup:
         """`purpose` is for the commands below a command; the others have theirs in the table. `run` is None for a
         command whose own commands run."""
         purpose = purpose or COMMANDS[name].purpose
-        one = self._add_parser(
+        one = self.add_parser(
             name,
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}.",

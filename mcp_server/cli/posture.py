@@ -1,9 +1,9 @@
 """`menugate mode`, `control`, `profile`, `model`, `ai-mode`, `reasoning`, `autonomous`: show or set the posture."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, note, print_json, say
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mcp_server.model.posture import Posture, PostureChoice, Value
     from mcp_server.settings import Settings
 
-T = TypeVar("T")
 FLAGS: Mapping[str, tuple[str, ...]] = {
     "work_mode": ("--mode",),
     "run_control": ("--control",),
@@ -201,30 +200,21 @@ def change_posture(
     change = PostureChange(
         make_short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else ""
     )
-    choice = change_or_complain(lambda: request_posture_change(settings, limits, whose, change))
+    choice = request_posture_change(settings, limits, whose, change)
     posture = limits.apply_choice(whose, choice)
     if arguments.json:
         print_json(change_to_json(change, context, whose))
     else:
-        show_change(change, choice, posture)
-        show_followers(settings)
+        show_change(settings, change, choice, posture)
     if other := describe_other_account(settings):
         note(other)
     set_terminal_title(posture, settings.workspace.name)
     return 0
 
 
-def change_or_complain(change: Callable[[], T]) -> T:
-    from mcp_server.model.results import Refusal
-
-    try:
-        return change()
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-
-
-def show_change(change: PostureChange, choice: "PostureChoice", posture: "Posture") -> None:
+def show_change(settings: "Settings", change: PostureChange, choice: "PostureChoice", posture: "Posture") -> None:
     from mcp_server.policy.badge import describe_axis_values, describe_change_timing
+    from mcp_server.state.servers import load_servers
 
     waiting = next((one for one in choice.waiting if one.id == change.id), None)
     say(
@@ -237,11 +227,6 @@ def show_change(change: PostureChange, choice: "PostureChoice", posture: "Postur
     wished = format_value(change.axes.get("profile"))
     if waiting is None and "profile" in change.axes and wished != posture.profile:
         note(f"The ceiling keeps the profile at {posture.profile}.")
-
-
-def show_followers(settings: "Settings") -> None:
-    from mcp_server.state.servers import load_servers
-
     if servers := load_servers(settings.state):
         follow = "follows" if len(servers) == 1 else "follow"
         note(f"{format_count(len(servers), 'running server')} {follow} within half a second.")

@@ -64,19 +64,9 @@ def give_order_and_wait(
     return act_for_person(settings, lambda: asyncio.run(write_and_collect()))
 
 
-def refuse_programs(settings: "Settings") -> None:
-    """Refuse a program that a server started, and record the attempt, before it sees anything such as a question."""
-    from mcp_server.calls.terminal import refuse_inside_server
-    from mcp_server.model.results import Refusal
-
-    try:
-        refuse_inside_server(settings)
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-
-
 def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
     """Prepare the state's folders, act, and say in a sentence why the state could not be written."""
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.config.folders import prepare_folders
     from mcp_server.model.results import Code, Refusal
     from mcp_server.settings import BuildError
@@ -84,7 +74,7 @@ def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
 
     try:
         if settings.secrets is None:
-            refuse_programs(settings)
+            refuse_inside_server(settings)
             raise Refusal(NO_KEY_FOLDER)
         prepare_folders(settings)
         answer = act()
