@@ -256,11 +256,11 @@ def _get_cache_folders(home: Path) -> tuple[Path, ...]:
 
 def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder | None, tuple[Path, ...]]":
     """Where the keys are, and every folder where they may be."""
-    from mcp_server.state.account import choose_key_folder, list_key_folders, move_keys
+    from mcp_server.state.account import is_usable, list_key_folders, move_keys
 
     named = _read_state_home(env, workspace, home)
     folders = list_key_folders(named)
-    chosen, places = choose_key_folder(folders), [one.folder for one in folders]
+    chosen, places = next(filter(is_usable, folders), None), [one.folder for one in folders]
     # Earlier versions kept them where the environment said.
     older = [Path(xdg).absolute() / "menugate"] if (xdg := env.get("XDG_STATE_HOME")) else []
     older.append(home.absolute() / ".local" / "state" / "menugate")

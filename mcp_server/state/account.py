@@ -10,7 +10,6 @@ import os
 import pwd
 import shutil
 import stat
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,10 +60,6 @@ def list_key_folders(named: Path | None) -> tuple[KeyFolder, ...]:
         same = next((one for one in folders if one.folder == named), KeyFolder(named))
         folders.insert(0, replace(same, named=True))
     return tuple(folders)
-
-
-def choose_key_folder(folders: Iterable[KeyFolder]) -> KeyFolder | None:
-    return next((one for one in folders if is_usable(one)), None)
 
 
 def is_usable(place: KeyFolder) -> bool:

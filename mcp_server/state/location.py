@@ -115,6 +115,14 @@ def hand_to_owner(made: Path) -> None:
         os.chown(made, whose.st_uid, whose.st_gid, follow_symlinks=False)
 
 
+def is_own_file(path: Path) -> bool:
+    """Did this account write it?"""
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
 def make_private_folder(folder: Path) -> None:
     """Create the folder and missing parents, each accessible to its owner alone."""
     for one in reversed([folder, *folder.parents]):

@@ -25,7 +25,9 @@ from mcp_server.state.foreign import (
     find_segment_beside,
     is_state_sealed,
     leave_notices,
+    record_segment,
     replace_state_file,
+    take_over_holds,
 )
 from mcp_server.state.location import (
     SHARED,
@@ -38,7 +40,6 @@ from mcp_server.state.location import (
 from mcp_server.state.peek import find_holds_beside
 from mcp_server.state.posture_changes import settle_dead_calls
 from mcp_server.state.processes import get_own_pid, read_start_time
-from mcp_server.state.segments import record_segment, take_over_holds
 from mcp_server.state.sessions import forget_old_sessions
 from mcp_server.state.verify import count_unanchored_rows, describe_anchor_misfit, find_unfinished_calls
 
@@ -180,7 +181,7 @@ def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | N
         tx = Transaction(workspace.link, workspace.key, workspace.clock, workspace.process)
         alarm, segment = describe_anchor_misfit(tx, anchor, workspace.key), found.segment
         if segment:
-            record_segment(tx, segment.fields, segment.claims)
+            record_segment(tx, segment)
         take_over_holds(tx, found.holds)
         lost = found.lost or (segment.reason if segment and segment.unread else "")
         exchanged = segment.reason if segment and segment.tampered and not lost else ""

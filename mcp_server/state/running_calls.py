@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from mcp_server.state.location import is_own_file
 from mcp_server.state.processes import get_own_pid, is_process_gone, read_start_time
-from mcp_server.state.servers import FOLDER, MAX_BYTES, is_own_file
+from mcp_server.state.servers import FOLDER, MAX_BYTES
 
 SUFFIX = ".runs"
 

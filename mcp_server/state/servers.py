@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from mcp_server.state.location import is_own_file
 from mcp_server.state.processes import is_process_gone, read_start_time
 
 FOLDER = "servers"
@@ -133,14 +134,6 @@ def stop_servers_by_signal(states: Sequence[Path], seconds: float) -> tuple[list
         time.sleep(POLL_SECONDS if waiting else 0)
     unresponsive = [server.pid for _, server in waiting]
     return [server.pid for _, server in servers if server.pid not in unresponsive], unresponsive
-
-
-def is_own_file(path: Path) -> bool:
-    """Did this account write it? A file of another account could name any of our processes."""
-    try:
-        return path.lstat().st_uid == os.geteuid()
-    except OSError:
-        return False
 
 
 def mark_obeyed(state: Path, pid: int) -> None:

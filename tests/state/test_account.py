@@ -8,7 +8,6 @@ from mcp_server.state.account import (
     NAME,
     STATE_BELOW_HOME,
     KeyFolder,
-    choose_key_folder,
     is_own_folder,
     is_usable,
     list_key_folders,
@@ -30,19 +29,19 @@ def places(tmp_path: Path) -> list[KeyFolder]:
 
 
 def test_the_first_that_can_be_written_is_chosen_and_nothing_is_made(places: list[KeyFolder], tmp_path: Path) -> None:
-    assert choose_key_folder(places) == places[0]
+    assert next(filter(is_usable, places), None) == places[0]
     assert not (tmp_path / "home" / ".local").exists()
 
 
 def test_the_next_is_chosen_where_it_cannot(places: list[KeyFolder], tmp_path: Path) -> None:
     (tmp_path / "home").rmdir()
-    assert choose_key_folder(places) == places[1]
+    assert next(filter(is_usable, places), None) == places[1]
     (tmp_path / "system").rmdir()
     (tmp_path / "system").write_text("a file")
     (tmp_path / "run" / "0").mkdir()
-    assert choose_key_folder(places) == places[2]
+    assert next(filter(is_usable, places), None) == places[2]
     (tmp_path / "run" / "0").rmdir()
-    assert choose_key_folder(places) is None
+    assert next(filter(is_usable, places), None) is None
 
 
 def test_what_was_named_comes_first(tmp_path: Path) -> None:
@@ -50,7 +49,7 @@ def test_what_was_named_comes_first(tmp_path: Path) -> None:
     assert not any(one.named for one in usual)
     named = tmp_path / "named"
     assert list_key_folders(named) == (KeyFolder(named, named=True), *usual)
-    assert choose_key_folder(list_key_folders(named)) == KeyFolder(named, named=True)
+    assert next(filter(is_usable, list_key_folders(named))) == KeyFolder(named, named=True)
     last = list_key_folders(usual[-1].folder)[0]
     assert (last.named, last.volatile, last.base) == (True, True, usual[-1].base), "what holds of it holds still"
 
