@@ -1,7 +1,7 @@
-"""May this command act for the person, and how does it change the state for them?
+"""May this command act for you, and how does it change the state?
 
-A program that a server started is not the person, even at a terminal: a background shell has one, too. So the ancestors
-of this process decide, with a mark in the environment; if they cannot be seen, the answer is no.
+A program that a server started may not, even at a terminal, because a background shell has one too. We look at the
+ancestors of this process and at a mark in their environment; if a server is hidden from us, we refuse.
 """
 
 import sys
@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 
 class Barrier(NamedTuple):
-    """The server because of which this process may not act for the person, and what it is told."""
+    """The server that started this process, or may have, and the refusal."""
 
     server: int
     refusal: Refusal
 
 
-# The posture is changed from here and from `calls/posture`, where a running server's prompts change it.
+# The posture is changed here and in `calls/posture`, for a running server's prompts.
 
 
 def request_posture_change(
@@ -59,7 +59,7 @@ def request_posture_change(
 
 
 def confirm_posture_change(settings: Settings, principal: str, id: str) -> PostureChoice | None:
-    """None if no such change waits for a confirmation, or it waited too long."""
+    """Confirm a change; None if no such change waits for it, or it expired."""
     return change_as_person(settings, lambda tx: posture_changes.confirm_change(tx, principal, id))
 
 
@@ -68,8 +68,8 @@ def drop_posture_changes(settings: Settings, principal: str, ids: Iterable[str])
 
 
 def change_as_person(settings: Settings, work: "Callable[[Transaction], T]") -> T:
-    """Run a change that only the person may make, and return its result once it is durable. A program that a server
-    started is refused, and the attempt is recorded."""
+    """Run a change that only you may make, and return its result once it is durable. Refuse a program that a server
+    started, and record the attempt."""
     if settings.secrets is None:
         refuse_inside_server(settings)
         raise Refusal(NO_KEY_FOLDER)
@@ -110,7 +110,7 @@ def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
 
 @asynccontextmanager
 async def open_store_for_person(settings: Settings) -> "AsyncGenerator[Store]":
-    """The state for a command that waits for what servers answer."""
+    """Open the state for a command that waits for answers of servers."""
     from mcp_server.state.engine.rows import WallClock
     from mcp_server.state.ids import make_id_generator
     from mcp_server.state.store import Store
@@ -170,7 +170,7 @@ def build_hidden_server_refusal(server: int) -> Refusal:
 
 
 def read_command_line() -> str:
-    """What was typed, shortened; if a program called us, that program."""
+    """Return the command line that was typed, shortened; if a program called us, its own."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     with suppress(OSError):
         words = Path("/proc/self/cmdline").read_bytes().decode("utf-8", "replace").split("\0")

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int
         return 2
     arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
-    # What you can fix is said in a sentence; anything else that is raised is our bug.
+    # An error that you can fix gets a sentence; any other is our bug and gets a traceback.
     try:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()
@@ -83,5 +83,5 @@ def describe_os_error(wrong: OSError) -> str:
 
 
 def silence_output() -> None:
-    """Print nothing more: the interpreter would complain a second time while it ends."""
+    """Discard further output, or the interpreter would complain again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

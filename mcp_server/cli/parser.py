@@ -1,6 +1,6 @@
 """How is a command line read? Only the module of the command that was typed is imported.
 
-What help and mistakes need beside it (`usage`, `topics`) is imported where one of them is shown.
+Help and error messages import what they need (`usage`, `topics`) only when they are shown.
 """
 
 import argparse
@@ -42,9 +42,9 @@ class ShowVersion(argparse.Action):
 
 
 class MixedParser(argparse.ArgumentParser):
-    """Takes a command's own words before, between and after its options, and says in plain words what is wrong.
+    """Accepts a command's arguments before, between and after its options, and explains mistakes in plain words.
 
-    The plain parser takes an optional word at once or never: `explain Read --mode swe JSON` would not be understood.
+    argparse fills optional arguments at once or never, so it would not understand `explain Read --mode swe JSON`.
     """
 
     _mixing = False
@@ -71,7 +71,7 @@ class MixedParser(argparse.ArgumentParser):
             raise argparse.ArgumentError(None, describe_wrong_choice(action, value))
 
     def format_help(self) -> str:
-        """The purpose, the usage, arguments and options, and examples."""
+        """Show the purpose, the usage, arguments and options, and examples."""
         from mcp_server.cli.usage import (
             WordFormatter,
             get_help_width,
@@ -148,8 +148,8 @@ class CommandGroup:
     def add(
         self, name: str, examples: str, run: Callable[[argparse.Namespace], int] | None, purpose: str = ""
     ) -> argparse.ArgumentParser:
-        """`purpose` is for the commands below a command; the others have theirs in the table. `run` is None for a
-        command whose own commands run."""
+        """`purpose`: for subcommands; the others have theirs in the table. `run` is None if the command only has
+        subcommands."""
         purpose = purpose or COMMANDS[name].purpose
         one = self.add_parser(
             name,
@@ -170,7 +170,7 @@ def add_actions(one: argparse.ArgumentParser) -> CommandGroup:
 
 
 def add_place(one: argparse.ArgumentParser) -> None:
-    """The options that say which workspace is meant, and under which configuration."""
+    """Add the options for the workspace and the configuration."""
     one.add_argument("--workspace", metavar="DIR", help="the folder that tools work in (default: this one)")
     one.add_argument("--config", metavar="FILE", help="the operator's menugate.yaml (default: the one in ~/.config)")
 
@@ -186,7 +186,7 @@ def add_json(one: argparse.ArgumentParser, what: str = "print JSON on stdout, an
 
 
 def settings_from_arguments(arguments: argparse.Namespace, place_only: bool = False) -> "Settings":
-    """Where and under which limits, from the options above. `--mode` is about one call here, not about an endpoint."""
+    """Read the settings with the options above. `--mode` is not passed on: here it applies to one call only."""
     flags = {name: getattr(arguments, name, None) for name in ("workspace", "config", "profile", "max_profile")}
     try:
         return read_place(flags) if place_only else replace(read_settings(flags), mode=None)
@@ -200,8 +200,8 @@ def load_valid_configuration(
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
 ) -> "Configuration":
-    """The configuration in force, or its faults as `menugate check` shows them. `unheard` leaves out the workspace's
-    own file, and `texts` replace files on disk with what they held before."""
+    """Load the configuration in force; raise its faults as `menugate check` shows them. `unheard` leaves out the
+    workspace's own file, and `texts` replaces files on disk with their earlier content."""
     from mcp_server.config.faults import ConfigFaults
     from mcp_server.config.load import load_configuration
     from mcp_server.settings import BuildError
@@ -216,13 +216,13 @@ def load_valid_configuration(
 
 
 def make_start_error(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> CliError:
-    """Why nothing could start; faults in files are shown as `menugate check` shows them."""
+    """Say why nothing could start, with faults in files as `menugate check` shows them."""
     load_valid_configuration(arguments, settings)
     return CliError(str(why))
 
 
 def format_faults(faults: "Sequence[ConfigFault]", settings: "Settings") -> str:
-    """Every fault on a line of its own, with its place; above them, what they mean for what runs."""
+    """List the faults, one per line with its place, below a line about what they stop."""
     from mcp_server.model.text import format_count
     from mcp_server.state.servers import load_servers
 

@@ -56,7 +56,7 @@ menugate control assisted --scope next-milestone   from the next run on, pause a
 menugate profile                                 the profile, and who set it
 menugate profile trusted                         commits and any command run unasked, in the sandbox
 menugate profile trusted --scope for-next-unit   for one unit of work, then back again
-menugate profile restricted --for alice          for somebody who connects with a token
+menugate profile restricted --for alice          for a client that connects with a token
 """,
     ),
     "model": (
@@ -117,7 +117,7 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
     one.add_argument("--session", metavar="ID", default="", help="with --scope, count only this session's units")
     one.add_argument(
-        "--for", dest="whom", metavar="PRINCIPAL", help="choose for somebody else, by the name of their token"
+        "--for", dest="whom", metavar="PRINCIPAL", help="choose for another principal, by the name of its token"
     )
     one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
     add_place(one)
@@ -126,17 +126,17 @@ def add_principal_flags(one: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceContext:
-    """What a choice of the person is measured by."""
+    """What limits your choice."""
 
     settings: "Settings"
     limits: "Limits"
     has_profile_flag: bool = False
-    """The profile to start with comes from an option of a running server."""
+    """True if the profile to start with comes from an option of a running server."""
 
 
 def load_choice_context(arguments: argparse.Namespace) -> ChoiceContext:
-    """The limits that the files set. Faults in them must not keep the person from choosing: then those of a running
-    server count, or those that are left without the workspace's own file."""
+    """Load the limits from the files. If they have faults you can still choose: then the limits of a running server
+    apply, or those without the workspace's own file."""
     from mcp_server.config.limits import load_limits
 
     settings = settings_from_arguments(arguments, place_only=True)

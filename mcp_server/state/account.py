@@ -1,7 +1,7 @@
-"""Where does this account keep its keys? Decided by the account that the process runs as, not by its environment.
+"""Where does this account keep its keys? The account that the process runs as decides, not its environment.
 
 `HOME` differs under sudo and in many hosts, and some drop `XDG_STATE_HOME`. We would find no keys there and take this
-account's own state for somebody else's. So we use the first writable folder of these: `MENUGATE_STATE_HOME`, the home
+account's own state for another's. So we use the first writable folder of these: `MENUGATE_STATE_HOME`, the home
 that the system knows for the account, `/var/lib/menugate` and `/run/user`. If none is writable, this process gets a key
 of its own, which ends with it.
 """
@@ -71,7 +71,7 @@ def is_usable(place: KeyFolder) -> bool:
         existing, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
     ):
         return False
-    # Unless it was named, it must belong to this account: somebody else may have put keys of their own there.
+    # Unless it was named, it must belong to this account: another account may have put its keys there.
     return place.named or is_own_folder(place.folder)
 
 
@@ -85,8 +85,8 @@ def is_own_folder(folder: Path) -> bool:
 
 
 def move_keys(old: Path, choice: KeyFolder, untrusted: tuple[Path, ...]) -> bool:
-    """Move keys from where they used to be, and say whether that happened. `untrusted`: folders where somebody else
-    could have put them. A folder that is emptied when the machine restarts gets a copy instead."""
+    """Move keys from an earlier folder; False if there was nothing to move. `untrusted`: folders where others could
+    have put them. A folder that is emptied when the machine restarts gets a copy instead."""
     new = choice.folder
     if old == new or LedgerKey.load(new) is not None or not _has_own_key(old):
         return False

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.state.engine.chain import KEY, WRITTEN
 
-# Does each key's file hold a key? If not, say in words for the person what is wrong and how to fix it.
+# Does each key's file hold a key? If not, say what is wrong and how to fix it.
 
 KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
 """The content of a wire key."""
@@ -88,7 +88,7 @@ def _replace_key(path: Path) -> bytes:
 
 
 def write_bearer_token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
-    """Write a workspace's bearer token to where the person finds it.
+    """Write a workspace's bearer token to the file that you are shown.
 
     It is derived from a key outside the workspace; a token file shipped with the folder would be known to its sender.
     """

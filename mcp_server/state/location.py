@@ -50,7 +50,7 @@ def remember_state(secrets: Path | None, folder: Path) -> None:
 def find_state_folder(top: Path, secrets: Path | None) -> Path:
     """Return the folder in which this account keeps a workspace's state."""
     if secrets is not None and is_closed_to_account(top):
-        # Only its owner can enter; nobody else can read whether anything there restricts us.
+        # Only its owner can enter, so we cannot read whether anything there restricts us.
         return get_path_beside_keys(secrets, ELSEWHERE, top)
     if is_known_state(secrets, top) or top.is_symlink():
         return top

@@ -1,4 +1,4 @@
-"""In what condition is the state, and how is it opened?"""
+"""How is a state opened, and what does a start check, repair and record?"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,15 +48,15 @@ FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
 
 
 def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> StateWorkspace:
-    """`suspicion`: what this process found, which just had the file open: it is `gone`, or `damaged`."""
+    """`suspicion`: what this process noticed while it had the file open: `gone` or `damaged`."""
     try:
         return _open(path, secrets, (clock, process), suspicion)
     except Exception as error:
-        told = refusal_from_error(error, path)
+        refusal = refusal_from_error(error, path)
         # Opening needs a little room, which a full disk only has once the reserve is given up.
-        if told and told.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
+        if refusal and refusal.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
             return open_workspace(path, secrets, clock, process, suspicion)
-        raise told or error from None
+        raise refusal or error from None
 
 
 def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> StateWorkspace:
@@ -86,20 +86,20 @@ def make_state_folder(folder: Path) -> None:
         # The link may have come with the workspace and lead to where a tool reads and writes.
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
-            f"`{folder}` is a link, and menugate keeps its state in a folder that is really there; nothing ran.",
-            "Take the link away.",
+            f"`{folder}` is a link, and menugate keeps its state in a real folder; nothing ran.",
+            "Remove the link.",
         )
     if folder.is_dir():
         return
     if folder.name == SHARED[0] and not folder.parent.is_dir():
-        # Recreate only what belongs to the state, never the folder that the person works in.
+        # Recreate only what belongs to the state, never the workspace.
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
-            "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
+            "Put it back, and menugate continues by itself; or start menugate again where the folder is now.",
         )
     make_private_folder(folder)
-    # Keep the state out of the person's repository.
+    # Keep the state out of the workspace's repository.
     (folder / ".gitignore").write_text("*\n")
 
 

@@ -48,7 +48,7 @@ class Server:
     older: Sequence[Mapping[str, str | None]] = ()
     """Earlier contents that still apply too, because the files changed only a moment ago."""
     stoppable: bool = False
-    """True if it handles `STOP_SIGNAL`, of which any other process would die."""
+    """True if it handles `STOP_SIGNAL`, which would kill any other process."""
 
     @property
     def differences(self) -> list[str]:

@@ -1,8 +1,8 @@
-"""How does a command change the state? In one transaction of its own, with no start and no stop on record.
+"""How does a command change the state? In one transaction, without recording a start and a stop.
 
 That is enough for a state in good order: this account's own and up to date, with a ledger that ends where its anchor
-says. Any other (none yet, a damaged one, one that was exchanged, rows that a killed process left without an anchor) is
-opened as a server opens it, which puts on record what was found.
+says. Any other state (none yet, damaged, replaced, or with rows that a killed process left without an anchor) is opened
+as a server opens it, which records what was found.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from mcp_server.state.location import is_known_state, read_anchor_bytes
 from mcp_server.state.posture_changes import record_process_end, settle_dead_calls
 
 CHECKPOINT_ROWS = 1000
-"""So many rows without a signature are signed even if no server runs here."""
+"""With this many unsigned rows, a command signs them, because perhaps no server runs here."""
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ def change_state(path: Path, secrets: Path | None, work: Callable[[Transaction],
     except Exception as error:
         refusal = refusal_from_error(error, path)
         if refusal and refusal.problem.code is Code.STORE_FULL:
-            # What already runs elsewhere needs a little room for its last rows.
+            # Calls that already run elsewhere need a little room for their last rows.
             DiskReserve(path.with_suffix(".reserve")).spend()
         raise refusal or error from None
 
@@ -84,7 +84,7 @@ def _open_in_order(path: Path, secrets: Path | None, process: str) -> StateWorks
         link.make_durable()
         reserve = DiskReserve(path.with_suffix(".reserve"))
         workspace = StateWorkspace(link, lock, reserve, anchor, key, WallClock(), process, Condition())
-        # The reserve is for what runs already, to record its end; a new change must not use it up.
+        # The reserve is for calls that already run, to record their end; a new change must not use it up.
         workspace.refuse_when_full()
         opened.pop_all()
         return workspace

@@ -1,7 +1,7 @@
-"""Which folders' own files does the person trust, with the content they had when trust was given?
+"""Which folders' own files do you trust, with the content they had when you trusted them?
 
-Trust applies to content: its digest is stored, so trust ends by itself when a byte changes. There is one small file per
-folder, in the person's own state; a file not sealed with the person's key counts as missing.
+Trust applies to content: its digest is stored, so trust ends by itself when a byte changes. Each folder has one small
+file beside your keys; a file that your key did not seal counts as missing.
 """
 
 import json
@@ -20,7 +20,7 @@ from mcp_server.state.location import get_path_beside_keys
 @dataclass(frozen=True)
 class Trusted:
     secrets: Path | None
-    """Where the person's keys are kept; if nowhere, trust lasts only as long as the process."""
+    """The folder for keys; without one, nothing is trusted."""
 
     def is_trusted(self, folder: Path, digest: str) -> bool:
         """Was trust given to exactly this content of this folder?"""
@@ -37,8 +37,8 @@ class Trusted:
             return None
         if key is None or not isinstance(found, dict):
             return None
-        said = cast(dict[str, Any], found)
-        digest, mac = said.get("sha256"), said.get("mac")
+        fields = cast(dict[str, Any], found)
+        digest, mac = fields.get("sha256"), fields.get("mac")
         if not isinstance(digest, str) or not isinstance(mac, str):
             return None
         return digest if key.has_sealed(_format_seal_text(folder, digest), mac) else None
