@@ -326,7 +326,7 @@ def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
 
 def find_half_written_files(settings: Settings) -> list[Path]:
     names = (".ledger.key-*", ".http.token-*", ".request-state.key-*", ".*.tmp")
-    return [path for folder in settings.private_folders for name in names for path in find_files(folder, name)]
+    return sorted({path for folder in settings.private_folders for name in names for path in find_files(folder, name)})
 
 
 def find_files(folder: Path, pattern: str) -> list[Path]:

@@ -1,5 +1,6 @@
 """How does a command run and end? Its exit code, and the sentence about an error."""
 
+import argparse
 import errno
 import io
 import os
@@ -37,38 +38,39 @@ def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int
         return 2
     arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
-    # An error that you can fix gets a sentence; any other is our bug and gets a traceback.
     try:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()
         return code
-    except (ViewError, BuildError) as wrong:
-        if isinstance(wrong, CliError) and wrong.code == 2:
-            from mcp_server.cli.usage import complain_about_usage
-
-            complain_about_usage(str(wrong), arguments.command)
-            return 2
-        complain(str(wrong))
-        return 1
-    except Refusal as refused:
-        complain(f"{refused.problem.message} {refused.problem.way_out}".rstrip())
-        return 1
-    except RuntimeError as wrong:
-        if not str(wrong).startswith(SYMLINK_LOOP):
-            raise
-        complain(f"{str(wrong).removeprefix(SYMLINK_LOOP)} is a link that leads back to itself; remove it.")
-        return 1
-    except BrokenPipeError:
-        # `menugate audit tail | head` closes its end early, which is no error.
-        silence_output()
-        return 0
-    except OSError as wrong:
-        if wrong.filename is None and wrong.errno not in FULL:
-            raise
-        complain(describe_os_error(wrong))
-        return 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        return end_with_error(error, arguments)
+
+
+def end_with_error(error: Exception, arguments: argparse.Namespace) -> int:
+    """Complain in a sentence about what you can fix, and return the exit code. Any other error is our bug."""
+    match error:
+        case CliError(code=2):
+            from mcp_server.cli.usage import complain_about_usage
+
+            complain_about_usage(str(error), arguments.command)
+            return 2
+        case ViewError() | BuildError():
+            complain(str(error))
+        case Refusal():
+            complain(f"{error.problem.message} {error.problem.way_out}".rstrip())
+        case RuntimeError() if str(error).startswith(SYMLINK_LOOP):
+            complain(f"{str(error).removeprefix(SYMLINK_LOOP)} is a link that leads back to itself; remove it.")
+        case BrokenPipeError():
+            # `menugate audit tail | head` closes its end early, which is no error.
+            silence_output()
+            return 0
+        case OSError() if error.filename is not None or error.errno in FULL:
+            complain(describe_os_error(error))
+        case _:
+            raise error
+    return 1
 
 
 def describe_os_error(wrong: OSError) -> str:

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, LedgerKey
 
@@ -129,6 +130,21 @@ def make_private_folder(folder: Path) -> None:
         if not one.is_dir():
             one.mkdir(mode=0o700, exist_ok=True)
             hand_to_owner(one)
+
+
+def write_private_file(path: Path, text: str, durable: bool = False) -> None:
+    """Replace a file that only this account may read. A concurrent reader finds the old content or the new."""
+    draft = path.with_name(f".{path.name}-{token_hex(8)}.tmp")
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            if durable:
+                stream.flush()
+                os.fsync(file)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def find_foreign_state(folder: Path) -> Path | None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from mcp_server.state.location import is_own_file
+from mcp_server.state.location import is_own_file, write_private_file
 from mcp_server.state.processes import is_process_gone, read_start_time
 
 FOLDER = "servers"
@@ -67,14 +67,9 @@ class Server:
 
 
 def publish_server(state: Path, server: Server) -> None:
-    """Atomic: a concurrent reader finds the previous version."""
-    folder = state / FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    draft = folder / f".{server.pid}.tmp"
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(file, "w", encoding="utf-8") as stream:
-        json.dump(asdict(server), stream)
-    draft.replace(_get_server_path(state, server.pid))
+    path = _get_server_path(state, server.pid)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_private_file(path, json.dumps(asdict(server)))
 
 
 def withdraw_server(state: Path, pid: int) -> None:

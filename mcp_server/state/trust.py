@@ -5,8 +5,6 @@ file beside your keys; a file that your key did not seal counts as missing.
 """
 
 import json
-import os
-import secrets as randomness
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +12,7 @@ from typing import Any, cast
 from mcp_server.model.results import Refusal
 from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
-from mcp_server.state.location import get_path_beside_keys
+from mcp_server.state.location import get_path_beside_keys, write_private_file
 
 
 @dataclass(frozen=True)
@@ -49,16 +47,8 @@ class Trusted:
         mac = LedgerKey.load_or_create(self.secrets).compute_mac(_format_seal_text(folder, digest))
         path = _get_trust_path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(
-                file, format_canonical_json({"folder": str(folder), "sha256": digest, "mac": mac}).encode() + b"\n"
-            )
-            os.fsync(file)
-        finally:
-            os.close(file)
-        draft.replace(path)
+        text = format_canonical_json({"folder": str(folder), "sha256": digest, "mac": mac})
+        write_private_file(path, f"{text}\n", durable=True)
 
     def withdraw_trust(self, folder: Path) -> bool:
         """Withdraw trust; False if there was none."""
