@@ -232,7 +232,7 @@ def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader")
         yield HealthFinding("state file", f"{lost}.", Grade.NOTE)
     if low := find_narrowed_posture(state.load_choice(settings.person), find_usual_posture(settings, packs), lost):
         yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
-    for row in state.find_vanished_processes():
+    for row in state.find_unended_processes(running=False):
         says = f"process {row.fields.get('pid')} ended unexpectedly; what it ran may be half done."
         yield HealthFinding("servers", says, Grade.NOTE)
 
@@ -326,7 +326,7 @@ def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
 
 def find_half_written_files(settings: Settings) -> list[Path]:
     names = (".ledger.key-*", ".http.token-*", ".request-state.key-*", ".*.tmp")
-    return [path for folder in settings.private_folders for name in names for path in find_files(folder, name)]
+    return sorted({path for folder in settings.private_folders for name in names for path in find_files(folder, name)})
 
 
 def find_files(folder: Path, pattern: str) -> list[Path]:

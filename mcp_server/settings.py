@@ -1,10 +1,10 @@
-"""What can the operator set? One frozen value, read once; only this module reads options and environment."""
+"""What can the operator set? One frozen value, read once. Only this module reads options and the environment."""
 
 import getpass
 import os
 import pwd
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,17 +43,17 @@ class Settings:
     state: Path
     """The folder for the state of this workspace, closed to every tool."""
     secrets: Path | None
-    """The folder for keys: outside the workspace, so that writing there is not enough to forge its record. None if no
-    folder can be written; then keys last as long as this process."""
+    """The folder for keys: outside the workspace, so that a tool that writes there cannot forge its record. None if no
+    folder is writable; keys then last as long as this process."""
     key_places: tuple[Path, ...] = ()
     """Every folder where keys of this account may be, now or at another start."""
-    keys_last: str = ""
-    """How long the keys last, in words; empty if they last."""
+    keys_volatile: bool = False
+    """True if the folder for keys is emptied when the machine restarts."""
     operators: Path = Path("/nonexistent")
-    """The folder where the operator's file usually is; it need not exist."""
+    """The usual folder of the operator's file; it may be missing."""
     config: Path | None = None
     named: tuple[Path, ...] = ()
-    """The operator's files as they were named, before links are resolved."""
+    """The paths of the operator's files as given, before links are resolved."""
     menus: tuple[Path, ...] = ()
     http: tuple[str, int] | None = None
     mode: str | None = None
@@ -75,9 +75,9 @@ class Settings:
     variables_outside: tuple[tuple[str, str], ...] = ()
     """More variables for programs outside a sandbox, so that menugate finds the same state there."""
     secret_values: tuple[str, ...] = ()
-    """Values that must never be shown: those of variables whose names sound secret."""
+    """Values that must never be shown: those of variables with names such as `API_KEY`."""
     traces: str = ""
-    """Where traces go: `otlp`, `console`, or nowhere."""
+    """Where traces go: `otlp`, `console`, or nowhere if empty."""
     metrics: str = ""
     """Where metrics go: the same values."""
     answer_seconds: float = 300.0
@@ -114,6 +114,13 @@ class Settings:
         return tuple(dict.fromkeys((self.state, *found)))
 
     @property
+    def keys_last(self) -> str:
+        """How long the keys last, in words; empty if they last."""
+        if self.secrets is None:
+            return "for this process alone, because no folder that could keep them is writable"
+        return "until this machine restarts" if self.keys_volatile else ""
+
+    @property
     def private_folders(self) -> tuple[Path, ...]:
         """The folders that only this account may use."""
         return (self.state, *([self.secrets] if self.secrets else []))
@@ -128,7 +135,7 @@ class Settings:
         """Our folders and the operator's. No tool opens them, even if the workspace is a whole home."""
         operators = self.operators.resolve()
         if operators == self.workspace:
-            # Then all of it would be ours, and no tool could do anything: ours is the operator's file alone.
+            # Protecting all of it would leave nothing for tools, so protect the operator's file alone.
             operators /= OPERATORS_FILE
         keys = (*([self.secrets] if self.secrets else []), *self.key_places)
         every = (self.workspace / STATE_FOLDER, *keys, operators, *([self.config] if self.config else []))
@@ -170,20 +177,20 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
 
 
 def read_place(flags: Mapping[str, str | bool | None], environment: Mapping[str, str] | None = None) -> Settings:
-    """Who works where, and under which limits. A command that changes the posture needs no more; everything else has
-    its default."""
+    """Read only the workspace, the account and the limits, which is all that a change of the posture needs."""
     env = os.environ if environment is None else environment
     get_given, home = partial(_get_given, flags, env), _find_home(env)
     workspace = _find_workspace(get_given("workspace"))
     operators = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "menugate"
     config, named = _find_config(get_given("config"), operators)
-    keys, places = _find_keys(env, workspace, home)
+    keys, key_places = _find_keys(env, workspace, home)
+    secrets = keys.folder if keys else None
     return Settings(
         workspace=workspace,
-        state=_find_state_folder(workspace / STATE_FOLDER, keys.folder),
-        secrets=keys.folder,
-        key_places=places,
-        keys_last=keys.lifetime,
+        state=_find_state_folder(workspace / STATE_FOLDER, secrets),
+        secrets=secrets,
+        key_places=key_places,
+        keys_volatile=keys is not None and keys.volatile,
         operators=operators,
         config=config,
         named=named,
@@ -227,7 +234,7 @@ def _check_auth(asked: bool, http: tuple[str, int] | None) -> bool:
 
 
 def _read_state_home(env: Mapping[str, str], workspace: Path, home: Path) -> Path | None:
-    """The folder that the operator named for keys; commands must not be able to reach it."""
+    """Read the folder that the operator named for keys; commands must not be able to write there."""
     if not (given := env.get("MENUGATE_STATE_HOME")):
         return None
     place = Path(given).resolve()
@@ -246,24 +253,20 @@ def _get_cache_folders(home: Path) -> tuple[Path, ...]:
     return tuple((home / name).resolve() for name in CACHES.split())
 
 
-def _get_old_key_places(env: Mapping[str, str], home: Path) -> Iterator[Path]:
-    """Where earlier versions kept the keys, as the environment said."""
-    if xdg := env.get("XDG_STATE_HOME"):
-        yield Path(xdg).absolute() / "menugate"
-    yield home.absolute() / ".local" / "state" / "menugate"
+def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder | None, tuple[Path, ...]]":
+    """Find the folder for keys, and every folder where keys may be."""
+    from mcp_server.state.account import is_usable, list_key_folders, move_keys
 
-
-def _find_keys(env: Mapping[str, str], workspace: Path, home: Path) -> "tuple[KeyFolder, tuple[Path, ...]]":
-    """Where the keys are, and every folder where they may be."""
-    from mcp_server.state.account import choose_key_folder, find_key_folders, move_keys
-
-    given, old = _read_state_home(env, workspace, home), tuple(_get_old_key_places(env, home))
-    places = find_key_folders(given)
-    kept = choose_key_folder(places)
-    if kept.folder != given:
-        # A folder that is named begins empty: the account's usual keys are not taken away for its sake.
-        any(move_keys(one, kept, (workspace, *_get_cache_folders(home))) for one in old if one not in places.candidates)
-    return kept, tuple(dict.fromkeys((*places.candidates, *old)))
+    named = _read_state_home(env, workspace, home)
+    folders = list_key_folders(named)
+    chosen, places = next(filter(is_usable, folders), None), [one.folder for one in folders]
+    # Earlier versions kept them where the environment said.
+    older = [Path(xdg).absolute() / "menugate"] if (xdg := env.get("XDG_STATE_HOME")) else []
+    older.append(home.absolute() / ".local" / "state" / "menugate")
+    if chosen and chosen.folder != named:
+        # A named folder starts empty: the account's usual keys stay where they are.
+        any(move_keys(one, chosen, (workspace, *_get_cache_folders(home))) for one in older if one not in places)
+    return chosen, tuple(dict.fromkeys((*places, *older)))
 
 
 def _find_state_folder(top: Path, secrets: Path | None) -> Path:
@@ -305,13 +308,13 @@ def may_use_colours(environment: Mapping[str, str] | None = None) -> bool:
 
 
 def read_columns(environment: Mapping[str, str] | None = None) -> int:
-    """How wide the person wants text to be, from `COLUMNS`; 0 if they did not say."""
+    """Read how wide text may be from `COLUMNS`; 0 if it says nothing."""
     given = (os.environ if environment is None else environment).get("COLUMNS", "")
     return int(given) if given.isascii() and given.isdigit() and len(given) < 6 else 0
 
 
 def read_variable(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """The value of a variable that a configuration file names; empty if it is not set."""
+    """Read a variable that a configuration file names; empty if it is not set."""
     env = os.environ if environment is None else environment
     return env.get(name, "").strip()
 
@@ -331,7 +334,7 @@ def _find_workspace(given: str | None) -> Path:
 
 
 def _find_config(given: str | None, folder: Path) -> tuple[Path | None, tuple[Path, ...]]:
-    """The operator's file, and how it was named."""
+    """Find the operator's file, and its path as given."""
     if given:
         path = Path(given).resolve()
         if not path.is_file():
@@ -360,7 +363,7 @@ def _parse_choice(axis: type[Axis], name: str, given: str | None) -> Axis | None
 
 
 def _read_exporter(env: Mapping[str, str], signal: str) -> str:
-    """The exporter that the standard variables name; an endpoint alone means OTLP, and no variable means none."""
+    """Read the exporter from the standard variables; an endpoint alone means OTLP, and no variable means none."""
     if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
     asked = env.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()

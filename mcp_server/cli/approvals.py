@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
-from mcp_server.cli.target import record_and_refuse_programs, write_to_state
+from mcp_server.cli.target import write_to_state
 from mcp_server.views.posture import open_state_reader
 from mcp_server.views.text import format_one_line, format_time
 
@@ -145,10 +145,11 @@ def to_json(approval: "Approval", now: int) -> dict[str, Any]:
 
 def run_approve(arguments: argparse.Namespace) -> int:
     from mcp_server.calls.approval_text import STANDS_ON
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.model.approvals import ApprovalAnswer, ApprovalScope
 
     settings = settings_from_arguments(arguments)
-    record_and_refuse_programs(settings)
+    refuse_inside_server(settings)  # first: a program must not see the question
     scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
     question = find_question(settings, arguments.id)
     refuse_void(question)
@@ -176,11 +177,12 @@ def run_approve(arguments: argparse.Namespace) -> int:
 
 
 def run_deny(arguments: argparse.Namespace) -> int:
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.model.approvals import ApprovalAnswer
 
     reason = " ".join(arguments.reason.split())[:MAX_REASON_CHARS]
     settings = settings_from_arguments(arguments)
-    record_and_refuse_programs(settings)
+    refuse_inside_server(settings)  # first: a program must not see the question
     approval = answer_question(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
     if approval.used:
         say_prose(f"Taken back: `{format_one_line(approval.wanted.tool)}`. The next call of it asks you again.")

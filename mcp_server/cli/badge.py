@@ -29,22 +29,19 @@ COLOURS: Mapping[str, str] = {
 }
 
 
-def format_coloured_badge(posture: "Posture", width: int) -> list[str | tuple[str, str]]:
+def show_badge(posture: "Posture") -> None:
     from mcp_server.model.posture import format_value
     from mcp_server.policy.badge import CODES, get_badge_values, is_badge_narrow
 
-    short, parts = is_badge_narrow(posture, width), list[str | tuple[str, str]]()
+    short = is_badge_narrow(posture, get_width(sys.stdout) or PLAIN_WIDTH)
+    parts: list[str | tuple[str, str]] = []
     for number, value in enumerate(get_badge_values(posture)):
         word = f"[{CODES[value]}]" if short else format_value(value)
         if number and not short:
             parts.append(" | ")
         name = COLOURS.get(format_value(value))
         parts.append((word, name) if name else word)
-    return parts
-
-
-def show_badge(posture: "Posture") -> None:
-    say(*format_coloured_badge(posture, get_width(sys.stdout) or PLAIN_WIDTH))
+    say(*parts)
 
 
 def set_terminal_title(posture: "Posture", project: str) -> None:
@@ -64,16 +61,16 @@ def show_pending_changes(choice: "PostureChoice | None") -> None:
 
 
 def describe_transition(fields: Mapping[str, Any]) -> str:
-    """What changed, of a session's place or of the posture, from a row of the ledger."""
+    """Describe what a ledger row changed, in a session's place or in the posture."""
     before, after = (cast(dict[str, Any], fields.get(key) or {}) for key in ("from", "to"))
-    # A change that was cancelled or came into force is missing from the later value.
+    # The later value lacks a change that was cancelled or took effect.
     keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
     steps = [f"{key} {_describe_value(key, before.get(key))} -> {_describe_value(key, after.get(key))}" for key in keys]
     return ", ".join(steps) or "a new run"
 
 
 def _describe_value(key: str, value: object) -> str:
-    """A missing value in words: no mode is ROOT, and an axis nobody set has its usual value."""
+    """Describe a missing value in words: no mode means ROOT, and an axis without a choice has its usual value."""
     if value is None or value == []:
         return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual" if key in AXES else "none")
     return "; ".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value)

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_to_file
-    from mcp_server.model.results import Problem, Refusal
+    from mcp_server.model.results import Problem
     from mcp_server.settings import BuildError
 
     try:
@@ -69,8 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
             ending = asyncio.run(call_tool(settings, arguments, call_arguments))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if log.failure_summary:
         note(log.failure_summary)
     if arguments.json:

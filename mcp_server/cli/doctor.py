@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose, show_progress
+from mcp_server.cli.output import note, print_json, print_table, say, say_prose, show_progress
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
 
@@ -29,17 +29,19 @@ def add(commands: CommandGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.health import examine, may_open_state, mend
     from mcp_server.policy.health import list_faults
 
     settings = settings_from_arguments(arguments)
+    if arguments.action == "fix":
+        refuse_inside_server(settings)
     if (server := find_judging_server(arguments, settings)) is not None:
         settings = settings_from_server(settings, server)
     with show_progress("rows checked") as print_progress:
         findings = examine(settings, arguments.packs, print_progress)
     fixed: list[HealthFinding] = []
     if arguments.action == "fix":
-        require_person(settings)
         fixed = mend(findings)
         findings = examine(settings, arguments.packs)
     faults = list_faults(findings)
@@ -59,16 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
         if response:
             note(response)
     return 1 if faults else 0
-
-
-def require_person(settings: "Settings") -> None:
-    from mcp_server.calls.terminal import refuse_inside_server
-    from mcp_server.model.results import Refusal
-
-    try:
-        refuse_inside_server(settings)
-    except Refusal as refused:
-        raise CliError(refused.problem.text) from None
 
 
 def to_json(finding: "HealthFinding") -> dict[str, object]:

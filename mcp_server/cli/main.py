@@ -1,4 +1,4 @@
-"""How does a command run and end? Its exit code, and what is said about an error."""
+"""How does a command run and end? Its exit code, and the sentence about an error."""
 
 import argparse
 import errno
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, complain
 from mcp_server.cli.parser import build_parser
+from mcp_server.model.results import Refusal
 from mcp_server.settings import BuildError
 from mcp_server.views.text import ViewError
 
@@ -22,7 +23,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of writing to stdout; unlike others, they name no file."""
 
 SYMLINK_LOOP = "Symlink loop from "
-"""How `Path.resolve` begins to say so before Python 3.13, which raises an OSError with the file's name."""
+"""How the message of `Path.resolve` begins; Python 3.13 and later raise an OSError with the file's name instead."""
 
 
 def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int:
@@ -37,47 +38,43 @@ def main(argv: Sequence[str] | None = None, packs: "Sequence[Pack]" = ()) -> int
         return 2
     arguments = build_parser(argv).parse_args(argv)
     arguments.packs = packs
-    return run_command(arguments)
-
-
-def run_command(arguments: argparse.Namespace) -> int:
-    """Its exit code. What a person can mend is said in a sentence; whatever else is raised is a fault of ours."""
     try:
         code = int(arguments.run(arguments) or 0)
         sys.stdout.flush()
         return code
-    except ViewError as trouble:
-        code = trouble.code if isinstance(trouble, CliError) else 1
-        if code == 2:
-            from mcp_server.cli.usage import complain_about_usage
-
-            complain_about_usage(str(trouble), arguments.command)
-        else:
-            complain(str(trouble))
-        return code
-    except BuildError as wrong:
-        complain(str(wrong))
-        return 1
-    except RuntimeError as wrong:
-        if not str(wrong).startswith(SYMLINK_LOOP):
-            raise
-        complain(f"{str(wrong).removeprefix(SYMLINK_LOOP)} is a link that leads back to itself; remove it.")
-        return 1
-    except BrokenPipeError:
-        # `menugate audit tail | head` closes its end early, which is no error.
-        silence_output()
-        return 0
-    except OSError as wrong:
-        if wrong.filename is None and wrong.errno not in FULL:
-            raise
-        complain(describe_os_error(wrong))
-        return 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        return end_with_error(error, arguments)
+
+
+def end_with_error(error: Exception, arguments: argparse.Namespace) -> int:
+    """Complain in a sentence about what you can fix, and return the exit code. Any other error is our bug."""
+    match error:
+        case CliError(code=2):
+            from mcp_server.cli.usage import complain_about_usage
+
+            complain_about_usage(str(error), arguments.command)
+            return 2
+        case ViewError() | BuildError():
+            complain(str(error))
+        case Refusal():
+            complain(f"{error.problem.message} {error.problem.way_out}".rstrip())
+        case RuntimeError() if str(error).startswith(SYMLINK_LOOP):
+            complain(f"{str(error).removeprefix(SYMLINK_LOOP)} is a link that leads back to itself; remove it.")
+        case BrokenPipeError():
+            # `menugate audit tail | head` closes its end early, which is no error.
+            silence_output()
+            return 0
+        case OSError() if error.filename is not None or error.errno in FULL:
+            complain(describe_os_error(error))
+        case _:
+            raise error
+    return 1
 
 
 def describe_os_error(wrong: OSError) -> str:
-    """A file that this machine does not let us read or write, which only the person can change."""
+    """Say which file this machine does not let us read or write; only you can change that."""
     if wrong.filename is None:
         silence_output()
         return f"the output cannot be written ({wrong.strerror})."
@@ -88,5 +85,5 @@ def describe_os_error(wrong: OSError) -> str:
 
 
 def silence_output() -> None:
-    """Print nothing more: the interpreter would complain a second time while it ends."""
+    """Discard further output, or the interpreter would complain again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,8 +1,8 @@
 """`menugate memory`: what is remembered about this project, and what should be forgotten?"""
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
     from mcp_server.state.engine.transaction import Transaction
 
-T = TypeVar("T")
 EXAMPLES = """
 menugate memory list                         what successful runs left behind, and what you added
 menugate memory show 3f9a01bc                one entry in full, with the run it came from
@@ -124,6 +123,7 @@ def run_add(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.documents import new_id
     from mcp_server.calls.memory import shorten_to_line
+    from mcp_server.calls.terminal import change_as_person
     from mcp_server.config.folders import prepare_folders
     from mcp_server.guards.redaction import Redactor
     from mcp_server.state.memory import NewMemory, remember_entries
@@ -136,12 +136,13 @@ def run_add(arguments: argparse.Namespace) -> int:
         raise CliError(f"an entry may have {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2)
     prepare_folders(settings)
     new_memory = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
-    (entry,) = change_memory(settings, partial(remember_entries, memory=new_memory, new_id=new_id))
+    (entry,) = change_as_person(settings, partial(remember_entries, memory=new_memory, new_id=new_id))
     say(f"Remembered as {entry.tier} {entry.id}.")
     return 0
 
 
 def run_forget(arguments: argparse.Namespace) -> int:
+    from mcp_server.calls.terminal import change_as_person
     from mcp_server.state.memory import forget_entry
 
     settings = settings_from_arguments(arguments)
@@ -157,17 +158,6 @@ def run_forget(arguments: argparse.Namespace) -> int:
             forget_entry(tx, entry)
 
     if chosen_entries:
-        change_memory(settings, forget)
+        change_as_person(settings, forget)
     say(f"Forgot {format_count(len(chosen_entries), 'entry', 'entries')}.")
     return 0
-
-
-def change_memory(settings: "Settings", change: "Callable[[Transaction], T]") -> T:
-    """Run the change and return its result once it is on disk."""
-    from mcp_server.calls.terminal import change_as_person
-    from mcp_server.model.results import Refusal
-
-    try:
-        return change_as_person(settings, change)
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

@@ -1,4 +1,4 @@
-"""How is something shown to a person? Text, tables and JSON; colour, wrapping and progress only where they help."""
+"""How does a command print? Text, tables and JSON; colours, wrapping and progress only where they help."""
 
 import json
 import os
@@ -18,17 +18,17 @@ COLOURS = {"dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 3
 PROGRESS_SECONDS = 0.1
 PLAIN_WIDTH = 80
 MIN_CELL = 16
-"""Columns. With less room than this, the last cell of a table runs on and the terminal breaks it."""
+"""With fewer columns left for a table's last cell, the terminal wraps it."""
 KINDS = (
     *("start", "stop", "intent", "outcome", "refusal", "question", "answer", "redeemed"),
     *("transition", "delivery", "report", "record", "summary", "trust", "health", "attempt", "rules", "alarm"),
     *("segment", "adoption"),
 )
-"""The kinds of ledger rows, by the names a person can ask for."""
+"""The kinds of ledger rows that you can ask for."""
 
 
 class CliError(ViewError):
-    """What went wrong and what to do about it, in words for the person.
+    """What went wrong, and what you can do about it.
 
     Ends the command with exit code 1, or 2 if the command line itself was wrong.
     """
@@ -58,8 +58,8 @@ def get_width(stream: TextIO) -> int:
 
 
 def wrap_text(text: str, width: int, indent: str = "") -> str:
-    """Each line broken between words, never inside one, and continued below its own first word. `indent` opens every
-    line; a width of 0 breaks nothing."""
+    """Wrap each line between words, and indent what follows like the line itself. `indent` goes before every line; a
+    width of 0 wraps nothing."""
     if width <= 0:
         return "\n".join(indent + line for line in text.split("\n"))
     return "\n".join(_wrap_line(line, width, indent) for line in text.split("\n"))
@@ -96,17 +96,17 @@ def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:
         for part in parts
     ]
     wrapped = wrap_text("".join(text for text, _ in pieces), get_width(sys.stdout), indent)
-    # Wrapping moves white space alone, so the colours are dealt out to the other signs in turn.
-    names = iter([name for text, name in pieces for sign in text if not sign.isspace()])
-    painted = [(sign, "" if sign.isspace() else next(names)) for sign in wrapped]
+    # Wrapping only changes white space, so the other characters keep their colours, in order.
+    names = iter([name for text, name in pieces for character in text if not character.isspace()])
+    painted = [(character, "" if character.isspace() else next(names)) for character in wrapped]
     for name, run in groupby(painted, key=lambda pair: pair[1]):
-        text = "".join(sign for sign, _ in run)
+        text = "".join(character for character, _ in run)
         print(colour(text, name) if name else text, end="")
     print(flush=True)
 
 
 def note(text: str) -> None:
-    """Beside the result, on stderr, so that it does not get into a pipe."""
+    """Print to stderr, so that it stays out of a pipe that takes the result."""
     for line in wrap_text(escape_unprintable(text), get_width(sys.stderr)).split("\n"):
         print(colour(line, "dim", sys.stderr), file=sys.stderr)
 
@@ -118,7 +118,7 @@ def complain(text: str) -> None:
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    # Half a surrogate pair is written as its escape, which is JSON again.
+    # A lone surrogate is written as its escape, which is valid JSON.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print(json.dumps(value, indent=indent, ensure_ascii=not utf8, default=str))
 
@@ -129,8 +129,8 @@ def print_table(
     right: Sequence[int] = (),
     paint: Mapping[str, str] | None = None,
 ) -> None:
-    """Columns as wide as their content. The last one takes what is left of the terminal and wraps inside it; the
-    columns in `right` hold numbers, and a cell whose word is in `paint` gets that colour."""
+    """Print columns as wide as their content; the last one wraps in the rest of the terminal's width. `right`: columns
+    of numbers. `paint`: the colours of cells with these words."""
     lines = [[format_one_line(cell) for cell in line] for line in ([head] if head else []) + list(rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     room = get_width(sys.stdout) - sum(widths[:-1]) - 2 * len(widths[:-1])
@@ -154,7 +154,7 @@ def print_table(
 
 @contextmanager
 def show_progress(what: str) -> Generator[ProgressPrinter, None, None]:
-    """How far a long job has come: one line on stderr, on a terminal only, and gone when the job is done."""
+    """Show how far a long job is, in one line on stderr that disappears at the end; only on a terminal."""
     stream, last = sys.stderr, 0.0
 
     def print_progress(done: int, total: int = 0, /) -> None:

@@ -1,12 +1,12 @@
 """How is a command line read? Only the module of the command that was typed is imported.
 
-What help and mistakes need beside it (`usage`, `topics`) is imported where one of them is shown.
+Help and error messages import what they need (`usage`, `topics`) only when they are shown.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -42,9 +42,9 @@ class ShowVersion(argparse.Action):
 
 
 class MixedParser(argparse.ArgumentParser):
-    """Takes a command's own words before, between and after its options, and says in plain words what is wrong.
+    """Accepts a command's arguments before, between and after its options, and explains mistakes in plain words.
 
-    The plain parser takes an optional word at once or never: `explain Read --mode swe JSON` would not be understood.
+    argparse fills optional arguments at once or never, so it would not understand `explain Read --mode swe JSON`.
     """
 
     _mixing = False
@@ -55,16 +55,7 @@ class MixedParser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", action="help", help="show this help")
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
-        parsed, more = self.parse_known_args(args, namespace)
-        if more:
-            from mcp_server.cli.usage import describe_unknown_word
-
-            command: argparse.ArgumentParser = getattr(parsed, "command", self)
-            command.error(describe_unknown_word(command, more[0]))
-        return parsed
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # likewise
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the stub's overloads say the same in three parts
         if self._mixing or self._subparsers:
             return super().parse_known_args(args, namespace)
         self._mixing, self._typed = True, tuple(args or ())
@@ -79,17 +70,8 @@ class MixedParser(argparse.ArgumentParser):
 
             raise argparse.ArgumentError(None, describe_wrong_choice(action, value))
 
-    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
-        try:
-            return super()._match_argument(action, arg_strings_pattern)
-        except argparse.ArgumentError:
-            if not action.option_strings:
-                raise
-            name = f": {action.metavar}" if isinstance(action.metavar, str) else ""
-            raise argparse.ArgumentError(None, f"{action.option_strings[-1]} needs a value{name}.") from None
-
     def format_help(self) -> str:
-        """The purpose, the usage, arguments and options, and examples."""
+        """Show the purpose, the usage, arguments and options, and examples."""
         from mcp_server.cli.usage import (
             WordFormatter,
             get_help_width,
@@ -113,6 +95,7 @@ class MixedParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from mcp_server.cli.usage import (
             complain_about_usage,
+            describe_missing_value,
             describe_unknown_word,
             find_unknown_option,
             get_subcommands,
@@ -125,21 +108,27 @@ class MixedParser(argparse.ArgumentParser):
             message = describe_unknown_word(self, unknown)
         elif name and (below := get_subcommands(self)):
             message = f"say what `{self.prog}` should do: {join_names(below)}."
-        complain_about_usage(reword_argparse(message), self)
+        complain_about_usage(describe_missing_value(self, message) or reword_argparse(message), self)
         sys.exit(2)
 
 
 class TopParser(MixedParser):
     """`menugate` itself: its help is the overview of all commands, which imports none of them."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # likewise
         first = args[0] if args else ""
         if not first or (first not in COMMANDS and first not in self._option_string_actions):
             from mcp_server.cli.topics import TOPICS
             from mcp_server.cli.usage import describe_unknown_command
 
             self.error(describe_unknown_command(first, tuple(TOPICS)) if first else "say what to do.")
-        return super().parse_known_args(args, namespace)
+        parsed, more = self.parse_known_args(args, namespace)
+        if more:
+            from mcp_server.cli.usage import describe_unknown_word
+
+            command: argparse.ArgumentParser = getattr(parsed, "command", self)
+            command.error(describe_unknown_word(command, more[0]))
+        return parsed
 
     def format_help(self) -> str:
         from mcp_server.cli.topics import TOPICS
@@ -148,21 +137,21 @@ class TopParser(MixedParser):
         return render_overview(TOPICS)
 
 
+@dataclass(frozen=True, slots=True)
 class CommandGroup:
-    """Adds one command: its name, what it is for, its examples and what runs it."""
+    """Adds commands: for each its name, purpose and examples, and the function that runs it."""
 
-    def __init__(self, add_parser: Callable[..., argparse.ArgumentParser], only: str | None = None) -> None:
-        self._add_parser = add_parser
-        self.only = only
-        """The one command that was typed; None if all are wanted."""
+    add_parser: Callable[..., argparse.ArgumentParser]
+    only: str | None = None
+    """The one command that was typed; None for all commands."""
 
     def add(
         self, name: str, examples: str, run: Callable[[argparse.Namespace], int] | None, purpose: str = ""
     ) -> argparse.ArgumentParser:
-        """`purpose` is for the commands below a command; the others have theirs in the table. `run` is None for a
-        command whose own commands run."""
+        """`purpose`: for subcommands; the others have theirs in the table. `run` is None if the command only has
+        subcommands."""
         purpose = purpose or COMMANDS[name].purpose
-        one = self._add_parser(
+        one = self.add_parser(
             name,
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}.",
@@ -181,7 +170,7 @@ def add_actions(one: argparse.ArgumentParser) -> CommandGroup:
 
 
 def add_place(one: argparse.ArgumentParser) -> None:
-    """The options that say which workspace is meant, and under which configuration."""
+    """Add the options for the workspace and the configuration."""
     one.add_argument("--workspace", metavar="DIR", help="the folder that tools work in (default: this one)")
     one.add_argument("--config", metavar="FILE", help="the operator's menugate.yaml (default: the one in ~/.config)")
 
@@ -197,7 +186,7 @@ def add_json(one: argparse.ArgumentParser, what: str = "print JSON on stdout, an
 
 
 def settings_from_arguments(arguments: argparse.Namespace, place_only: bool = False) -> "Settings":
-    """Where and under which limits, from the options above. `--mode` is about one call here, not about an endpoint."""
+    """Read the settings with the options above. `--mode` is not passed on: here it applies to one call only."""
     flags = {name: getattr(arguments, name, None) for name in ("workspace", "config", "profile", "max_profile")}
     try:
         return read_place(flags) if place_only else replace(read_settings(flags), mode=None)
@@ -211,8 +200,8 @@ def load_valid_configuration(
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
 ) -> "Configuration":
-    """The configuration in force, or its faults as `menugate check` shows them. `unheard` leaves out the workspace's
-    own file, and `texts` replace files on disk with what they held before."""
+    """Load the configuration in force; raise its faults as `menugate check` shows them. `unheard` leaves out the
+    workspace's own file, and `texts` replaces files on disk with their earlier content."""
     from mcp_server.config.faults import ConfigFaults
     from mcp_server.config.load import load_configuration
     from mcp_server.settings import BuildError
@@ -227,13 +216,13 @@ def load_valid_configuration(
 
 
 def make_start_error(arguments: argparse.Namespace, settings: "Settings", why: Exception) -> CliError:
-    """Why nothing could start; faults in files are shown as `menugate check` shows them."""
+    """Say why nothing could start, with faults in files as `menugate check` shows them."""
     load_valid_configuration(arguments, settings)
     return CliError(str(why))
 
 
 def format_faults(faults: "Sequence[ConfigFault]", settings: "Settings") -> str:
-    """Every fault on a line of its own, with its place; above them, what they mean for what runs."""
+    """List the faults, one per line with its place, below a line about what they stop."""
     from mcp_server.model.text import format_count
     from mcp_server.state.servers import load_servers
 

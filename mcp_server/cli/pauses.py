@@ -15,7 +15,6 @@ from mcp_server.cli.target import (
     add_target_flags,
     find_target,
     give_order_and_wait,
-    refuse_programs,
     write_to_state,
 )
 from mcp_server.model.text import format_count
@@ -167,9 +166,10 @@ def say_stopped(session: str | None, cleared: int) -> None:
 def end_unwritten(settings: "Settings", why: str) -> int:
     """End what runs by a signal to each server, although it cannot be recorded."""
     from mcp_server.calls.stops import StopAnswers
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.state.account import STOP_HINT
 
-    refuse_programs(settings)
+    refuse_inside_server(settings)
     stopped_pids, silent_pids, ended = end_by_signal(settings.all_state_folders)
     for words in (*UNTRUE, STOP_HINT):
         why = why.replace(words, "")

@@ -1,9 +1,9 @@
 """`menugate mode`, `control`, `profile`, `model`, `ai-mode`, `reasoning`, `autonomous`: show or set the posture."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, note, print_json, say
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mcp_server.model.posture import Posture, PostureChoice, Value
     from mcp_server.settings import Settings
 
-T = TypeVar("T")
 FLAGS: Mapping[str, tuple[str, ...]] = {
     "work_mode": ("--mode",),
     "run_control": ("--control",),
@@ -57,7 +56,7 @@ menugate control assisted --scope next-milestone   from the next run on, pause a
 menugate profile                                 the profile, and who set it
 menugate profile trusted                         commits and any command run unasked, in the sandbox
 menugate profile trusted --scope for-next-unit   for one unit of work, then back again
-menugate profile restricted --for alice          for somebody who connects with a token
+menugate profile restricted --for alice          for a client that connects with a token
 """,
     ),
     "model": (
@@ -118,7 +117,7 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
     one.add_argument("--session", metavar="ID", default="", help="with --scope, count only this session's units")
     one.add_argument(
-        "--for", dest="whom", metavar="PRINCIPAL", help="choose for somebody else, by the name of their token"
+        "--for", dest="whom", metavar="PRINCIPAL", help="choose for another principal, by the name of its token"
     )
     one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
     add_place(one)
@@ -127,17 +126,17 @@ def add_principal_flags(one: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceContext:
-    """What a choice of the person is measured by."""
+    """What limits your choice."""
 
     settings: "Settings"
     limits: "Limits"
     has_profile_flag: bool = False
-    """The profile to start with comes from an option of a running server."""
+    """True if the profile to start with comes from an option of a running server."""
 
 
 def load_choice_context(arguments: argparse.Namespace) -> ChoiceContext:
-    """The limits that the files set. Faults in them must not keep the person from choosing: then those of a running
-    server count, or those that are left without the workspace's own file."""
+    """Load the limits from the files. If they have faults you can still choose: then the limits of a running server
+    apply, or those without the workspace's own file."""
     from mcp_server.config.limits import load_limits
 
     settings = settings_from_arguments(arguments, place_only=True)
@@ -201,30 +200,21 @@ def change_posture(
     change = PostureChange(
         make_short_id(), axes, scope, reason, session=session if scope is not ChangeScope.NOW else ""
     )
-    choice = change_or_complain(lambda: request_posture_change(settings, limits, whose, change))
+    choice = request_posture_change(settings, limits, whose, change)
     posture = limits.apply_choice(whose, choice)
     if arguments.json:
         print_json(change_to_json(change, context, whose))
     else:
-        show_change(change, choice, posture)
-        show_followers(settings)
+        show_change(settings, change, choice, posture)
     if other := describe_other_account(settings):
         note(other)
     set_terminal_title(posture, settings.workspace.name)
     return 0
 
 
-def change_or_complain(change: Callable[[], T]) -> T:
-    from mcp_server.model.results import Refusal
-
-    try:
-        return change()
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
-
-
-def show_change(change: PostureChange, choice: "PostureChoice", posture: "Posture") -> None:
+def show_change(settings: "Settings", change: PostureChange, choice: "PostureChoice", posture: "Posture") -> None:
     from mcp_server.policy.badge import describe_axis_values, describe_change_timing
+    from mcp_server.state.servers import load_servers
 
     waiting = next((one for one in choice.waiting if one.id == change.id), None)
     say(
@@ -237,11 +227,6 @@ def show_change(change: PostureChange, choice: "PostureChoice", posture: "Postur
     wished = format_value(change.axes.get("profile"))
     if waiting is None and "profile" in change.axes and wished != posture.profile:
         note(f"The ceiling keeps the profile at {posture.profile}.")
-
-
-def show_followers(settings: "Settings") -> None:
-    from mcp_server.state.servers import load_servers
-
     if servers := load_servers(settings.state):
         follow = "follows" if len(servers) == 1 else "follow"
         note(f"{format_count(len(servers), 'running server')} {follow} within half a second.")

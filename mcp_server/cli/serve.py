@@ -45,7 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_in_background
-    from mcp_server.model.results import Refusal
     from mcp_server.settings import BuildError, Settings, SettingsError, read_settings
 
     async def serve(settings: Settings) -> None:
@@ -67,8 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
             asyncio.run(serve(settings))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     return 0
 
 

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_server.cli.badge import show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, print_json, say
 from mcp_server.cli.parser import CommandGroup
-from mcp_server.cli.posture import (
-    ChoiceContext,
-    add_principal_flags,
-    change_or_complain,
-    change_posture,
-    load_choice_context,
-)
+from mcp_server.cli.posture import ChoiceContext, add_principal_flags, change_posture, load_choice_context
 from mcp_server.cli.usage import join_names
 from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
 from mcp_server.views.posture import build_posture_view, find_principal, open_state_reader, posture_to_json
@@ -81,13 +75,13 @@ def cancel_changes(arguments: argparse.Namespace, settings: "Settings", whose: s
     ids = known if "all" in arguments.cancel else arguments.cancel
     if missing := [id for id in ids if id not in known]:
         raise CliError(f"no pending change has the id {join_names(missing)}; `menugate steer` lists them.")
-    change_or_complain(lambda: drop_posture_changes(settings, whose, ids))
+    drop_posture_changes(settings, whose, ids)
 
 
 def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: str) -> None:
     from mcp_server.calls.terminal import confirm_posture_change
 
-    if change_or_complain(lambda: confirm_posture_change(settings, whose, arguments.confirm)) is None:
+    if confirm_posture_change(settings, whose, arguments.confirm) is None:
         raise CliError(
             f"no change with the id {arguments.confirm} needs to be confirmed, or it expired after an hour. "
             "`menugate steer` lists pending changes; add --for NAME for somebody else's."

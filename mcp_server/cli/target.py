@@ -64,25 +64,9 @@ def give_order_and_wait(
     return act_for_person(settings, lambda: asyncio.run(write_and_collect()))
 
 
-def record_and_refuse_programs(settings: "Settings") -> None:
-    """Refuse, and record the attempt, before any output: a program that a server started must not see a question."""
-    from mcp_server.calls.terminal import find_barrier
-
-    if find_barrier(settings):
-        write_to_state(settings, lambda _: None)
-
-
-def refuse_programs(settings: "Settings") -> None:
-    """Refuse a program that a server started, even if the attempt cannot be recorded."""
-    from mcp_server.calls.terminal import find_barrier
-
-    if barrier := find_barrier(settings):
-        problem = barrier.refusal.problem
-        raise CliError(f"{problem.message} {problem.way_out}")
-
-
 def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
     """Prepare the state's folders, act, and say in a sentence why the state could not be written."""
+    from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.config.folders import prepare_folders
     from mcp_server.model.results import Code, Refusal
     from mcp_server.settings import BuildError
@@ -90,7 +74,7 @@ def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
 
     try:
         if settings.secrets is None:
-            refuse_programs(settings)
+            refuse_inside_server(settings)
             raise Refusal(NO_KEY_FOLDER)
         prepare_folders(settings)
         answer = act()

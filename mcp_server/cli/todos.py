@@ -172,17 +172,13 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
     """Write it from this process, beside running servers; whoever writes first wins."""
     from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.documents import Document, DocumentCause
-    from mcp_server.model.results import Refusal
     from mcp_server.state import documents
 
     actor: dict[str, Any] = {"principal": settings.person, "session": _get_session(owner), "by": "user"}
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
-    try:
-        if not isinstance(change_as_person(settings, partial(documents.put_document, write=writing)), Document):
-            raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
+    if not isinstance(change_as_person(settings, partial(documents.put_document, write=writing)), Document):
+        raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
 
 
 def to_json(owner: str, document: "Document") -> dict[str, Any]:

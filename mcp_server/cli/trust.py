@@ -42,14 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     configuration = load_valid_configuration(arguments, settings)
     if not configuration.own.texts:
         raise CliError("there is nothing to trust: this folder has no menugate.yaml and no menugate.prompts/.")
-    from mcp_server.model.results import Refusal
     from mcp_server.state.trust import Trusted
 
     trusted, digest = Trusted(settings.secrets), configuration.own.digest
-    try:
-        change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
+    change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
     show(arguments, replace(configuration, trusted=True), settings)
     note(
         "Trusted until one of these files changes. Running servers apply the rules at once, prompts when they restart."

@@ -220,6 +220,15 @@ def find_unknown_option(command: argparse.ArgumentParser, words: Sequence[str]) 
     return None
 
 
+def describe_missing_value(command: argparse.ArgumentParser, message: str) -> str:
+    """Say which option has no value, if that is what argparse complains about."""
+    match = re.fullmatch(r"argument (?:\S+/)?(-\S+?): expected (?:one|at least one) argument", message)
+    if match is None:
+        return ""
+    metavars = [action.metavar for action in get_actions(command) if match[1] in action.option_strings]
+    return f"{match[1]} needs a value{''.join(f': {name}' for name in metavars if isinstance(name, str))}."
+
+
 REWORDED = (
     (re.compile(r"the following arguments are required: (.+)"), r"\1 is missing."),
     (re.compile(r"ambiguous option: (\S+) could match (.+)"), r"`\1` is short for several options: \2."),

@@ -1,6 +1,6 @@
-"""How high may the profile go, for whom, and where does a person start who has chosen nothing yet?
+"""How high may a principal's profile go, and which posture applies before you choose one?
 
-A command that changes the posture needs this and no more, so it is read without menus, prompts, rules and tools.
+A command that changes the posture needs only this, so it is read without menus, prompts, rules and tools.
 """
 
 from collections.abc import Mapping
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Limits:
     posture: Posture = field(default_factory=Posture)
-    """Where a person starts; never above the ceiling."""
+    """The posture before any choice; never above the ceiling."""
     start_profile: Profile = Profile.NORMAL
-    """The profile to start with, as an option or the operator's file says it, whatever the ceiling."""
+    """The profile that an option or the operator's file says to start with, even if it is above the ceiling."""
     ceiling: Profile = Profile.UNRESTRICTED
     ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
-    """Those of the principals that the operator gave a token."""
+    """The ceilings of principals with a token."""
     set_by: str = ""
-    """Who set the ceiling, in words for the person."""
+    """Which setting the ceiling comes from."""
 
     def get_ceiling(self, principal: str) -> Profile:
         """The highest profile that this principal can have."""
         return get_lower_profile(self.ceiling, self.ceilings.get(principal))
 
     def apply_choice(self, principal: str, choice: PostureChoice | None) -> Posture:
-        """The posture that a choice comes to."""
+        """Apply a choice to the posture to start with, under the ceiling."""
         return (choice.apply_to(self.posture) if choice else self.posture).cap_profile(self.get_ceiling(principal))
 
     def find_ceiling_problem(self, principal: str, change: PostureChange) -> Problem | None:
-        """Why this principal cannot have the profile of the change; None if they can."""
+        """Say why this principal cannot have the profile in the change; None if it can."""
         wished, ceiling = change.axes.get("profile"), self.get_ceiling(principal)
         if not isinstance(wished, Profile) or ceiling.covers(wished):
             return None
@@ -45,15 +45,15 @@ class Limits:
         return Problem(
             Code.PROFILE_TOO_LOW,
             f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
-            "Nothing was changed. Whoever set the ceiling can raise it there; a running server follows its file.",
+            "Nothing was changed. The ceiling can be raised there; a running server follows its file.",
         )
 
 
 def load_limits(settings: Settings) -> Limits | None:
-    """The limits that the files on disk set; None if one of them has faults."""
+    """Load the limits that the files set; None if a file has faults."""
     operator, own_ceiling = None, Profile.UNRESTRICTED
     own_file = settings.workspace / OPERATORS_FILE
-    # Most people have neither file; without one, nothing that reads YAML is imported.
+    # Most people have neither file; then nothing that reads YAML is imported.
     if settings.config is not None:
         from mcp_server.config.faults import FaultCollector
         from mcp_server.config.operator import read_operator_config
@@ -87,7 +87,7 @@ def build_limits(settings: Settings, operator: "OperatorConfig | None", own_ceil
 
 
 def describe_ceiling_source(ceiling: Profile, written: Profile, settings: Settings) -> str:
-    """Who says how high the profile may go, in words for the person. `written`: what the operator's file says."""
+    """Say which setting limits the profile. `written`: the ceiling in the operator's file."""
     if ceiling is Profile.UNRESTRICTED:
         return "nobody (no limit set)"
     if ceiling is written:

@@ -1,9 +1,9 @@
-"""Where does this account keep its keys? Decided by the account that the process runs as, not by its environment.
+"""Where does this account keep its keys? The account that the process runs as decides, not its environment.
 
 `HOME` differs under sudo and in many hosts, and some drop `XDG_STATE_HOME`. We would find no keys there and take this
-account's own state for somebody else's. So we use the first writable folder of these: `MENUGATE_STATE_HOME`, the home
-that the system knows for the account, `/var/lib/menugate` and `/run/user`. If there is none, this process gets a key of
-its own, which ends with it.
+account's own state for another's. So we use the first writable folder of these: `MENUGATE_STATE_HOME`, the home
+that the system knows for the account, `/var/lib/menugate` and `/run/user`. If none is writable, this process gets a key
+of its own, which ends with it.
 """
 
 import os
@@ -11,7 +11,7 @@ import pwd
 import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_server.model.results import Code, Problem
@@ -32,74 +32,47 @@ GROUP_AND_OTHERS = 0o077
 
 
 @dataclass(frozen=True, slots=True)
-class KeyFolders:
-    """The folders that may hold this account's keys."""
-
-    configured: Path | None
-    home: Path | None
-    """As the system knows it."""
-    system: Path
-    session: Path
-    """Emptied when the machine restarts."""
-
-    @property
-    def candidates(self) -> tuple[Path, ...]:
-        folders = (self.configured, self.home and self.home / STATE_BELOW_HOME / NAME, self.system, self.session / NAME)
-        return tuple(folder for folder in folders if folder is not None)
-
-
-@dataclass(frozen=True, slots=True)
 class KeyFolder:
-    """The folder that was chosen for the keys."""
+    """A folder that may hold this account's keys."""
 
-    folder: Path | None
-    """None if no folder is writable: the key then belongs to this process alone."""
+    folder: Path
+    base: Path | None = None
+    """The part of it that must exist, because it is not ours to create."""
+    named: bool = False
+    """The operator named it."""
     volatile: bool = False
-    """True if it does not survive a restart of the machine."""
-    skipped: tuple[Path, ...] = field(default=())
-    """Folders that come earlier in the order but cannot be used."""
-
-    @property
-    def lifetime(self) -> str:
-        """Describe how long the keys last if that is not for good; otherwise empty."""
-        if self.folder is None:
-            return "for this process alone, because no folder that could keep them is writable"
-        return "until this machine restarts" if self.volatile else ""
+    """It is emptied when the machine restarts."""
 
 
-def find_key_folders(configured: Path | None) -> KeyFolders:
+def list_key_folders(named: Path | None) -> tuple[KeyFolder, ...]:
+    """List them in order, first the one that the operator named."""
     uid = os.geteuid()
+    session = RUNTIME_FOLDER / str(uid)
+    folders = [KeyFolder(SYSTEM_FOLDER / str(uid)), KeyFolder(session / NAME, session, volatile=True)]
     try:
         home = Path(pwd.getpwuid(uid).pw_dir)
     except KeyError:
-        home = None
+        home = Path("/")
     # A service often has no home, or `/`.
-    usable = home is not None and home.is_absolute() and home != Path("/")
-    return KeyFolders(configured, home if usable else None, SYSTEM_FOLDER / str(uid), RUNTIME_FOLDER / str(uid))
+    if home.is_absolute() and home != Path("/"):
+        folders.insert(0, KeyFolder(home / STATE_BELOW_HOME / NAME, home))
+    if named is not None:
+        same = next((one for one in folders if one.folder == named), KeyFolder(named))
+        folders.insert(0, replace(same, named=True))
+    return tuple(folders)
 
 
-def choose_key_folder(folders: KeyFolders) -> KeyFolder:
-    """Choose the first usable folder, but do not create it: a command that only looks leaves nothing behind."""
-    skipped: list[Path] = []
-    for folder in folders.candidates:
-        is_configured = folder == folders.configured
-        # Unless configured, it must belong to this account: elsewhere somebody may have put keys of their own.
-        if is_writable(folder, folders) and (is_configured or is_own_folder(folder)):
-            return KeyFolder(folder, folder == folders.session / NAME, tuple(skipped))
-        skipped.append(folder)
-    return KeyFolder(None, skipped=tuple(skipped))
-
-
-def is_writable(folder: Path, folders: KeyFolders) -> bool:
-    if folder in (folders.home and folders.home / STATE_BELOW_HOME / NAME, folders.session / NAME):
-        # We do not create these two ourselves.
-        base = folders.home if folder != folders.session / NAME else folders.session
-        if base is None or not base.is_dir():
-            return False
-    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    return existing.is_dir() and os.access(
+def is_usable(place: KeyFolder) -> bool:
+    """Can this account keep keys there? Nothing is created: a command that only looks leaves nothing behind."""
+    if place.base is not None and not place.base.is_dir():
+        return False
+    existing = next(path for path in (place.folder, *place.folder.parents) if os.path.lexists(path))
+    if not existing.is_dir() or not os.access(
         existing, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
-    )
+    ):
+        return False
+    # Unless it was named, it must belong to this account: another account may have put its keys there.
+    return place.named or is_own_folder(place.folder)
 
 
 def is_own_folder(folder: Path) -> bool:
@@ -112,10 +85,10 @@ def is_own_folder(folder: Path) -> bool:
 
 
 def move_keys(old: Path, choice: KeyFolder, untrusted: tuple[Path, ...]) -> bool:
-    """Move keys from where they used to be, and say whether that happened. `untrusted`: folders where somebody else
-    could have put them. A folder that is emptied when the machine restarts gets a copy instead."""
+    """Move keys from an earlier folder; False if there was nothing to move. `untrusted`: folders where others could
+    have put them. A folder that is emptied when the machine restarts gets a copy instead."""
     new = choice.folder
-    if new is None or old == new or LedgerKey.load(new) is not None or not _has_own_key(old):
+    if old == new or LedgerKey.load(new) is not None or not _has_own_key(old):
         return False
     if any(old.resolve().is_relative_to(folder) for folder in untrusted):
         return False

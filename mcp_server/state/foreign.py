@@ -14,13 +14,15 @@ from mcp_server.model.posture import PostureChoice
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Hold
 from mcp_server.state.engine.chain import GENESIS, SLOT, Anchor, Checkpoint, LedgerKey, is_valid_signature
-from mcp_server.state.engine.rows import Clock, Condition, Message
+from mcp_server.state.engine.rows import Clock, Condition, Message, RowKind
 from mcp_server.state.engine.sqlite import Database, make_refusal, set_aside
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.location import find_foreign_state
 from mcp_server.state.messages import leave_message
 from mcp_server.state.peek import HoldsByPlace, StatePeek, load_foreign_holds, open_read_only
-from mcp_server.state.posture import load_choices
+from mcp_server.state.posture import keep_choice, load_choices
+from mcp_server.state.runs import pause_session
+from mcp_server.state.verify import SEAL, format_segment_seal
 
 MAX_PRINCIPALS = 1000
 NARROWED = (
@@ -57,14 +59,9 @@ class Segment:
 
     @property
     def fields(self) -> dict[str, Any]:
-        tampered = self.tampered or None
-        return {
-            "reason": self.reason,
-            "state": self.state,
-            "rows": self.rows,
-            "head": self.head,
-            **({"tampered": tampered} if tampered else {}),
-        }
+        """What the ledger's first row says; without `tampered` if it is None."""
+        about = {"state": self.state, "rows": self.rows, "head": self.head, "tampered": self.tampered or None}
+        return {"reason": self.reason, **about}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +157,21 @@ def describe_lost_state(state_file: StateFile, anchor: bytes | None, key: Ledger
     if anchor and (claimed is None or claimed.seq > 0):
         return f"the state file is gone; its anchor says that it had {claimed.seq if claimed else 'some'} rows"
     return ""
+
+
+def record_segment(tx: Transaction, segment: Segment) -> None:
+    """Write a ledger's first row and take over the earlier restrictions. The row is sealed, because it explains why
+    earlier rows are missing."""
+    seal = tx.seal.compute_mac(format_segment_seal(segment.fields))
+    tx.append(RowKind.SEGMENT, {**segment.fields, SEAL: seal})
+    for principal, choice in segment.claims.items():
+        keep_choice(tx, principal, PostureChoice(claims=choice.claims, epoch=choice.epoch))
+
+
+def take_over_holds(tx: Transaction, holds: HoldsByPlace) -> None:
+    """Pause here what was paused there, until the user resumes it."""
+    for (principal, session), hold in holds.items():
+        pause_session(tx, principal, session, hold)
 
 
 def leave_notices(tx: Transaction, condition: Condition, segment: Segment | None) -> None:

@@ -1,4 +1,4 @@
-"""How is something named so that nothing else has that name? Knowing one of these names gives no access."""
+"""How are unique names made? Knowing one of them gives no access."""
 
 import os
 import secrets
@@ -13,10 +13,10 @@ def make_id_generator() -> Callable[[], str]:
 
 
 def make_short_id() -> str:
-    """Short enough for the person to type."""
+    """Short enough for you to type."""
     return secrets.token_hex(3)
 
 
 def make_process_name() -> str:
-    """This process in the rows that it writes: its number comes first, so that others can see whether it still runs."""
+    """Name this process in the rows it writes, number first, so that others can check whether it still runs."""
     return f"{os.getpid()}-{secrets.token_hex(6)}"

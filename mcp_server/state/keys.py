@@ -11,8 +11,9 @@ from pathlib import Path
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.state.engine.chain import KEY, WRITTEN
+from mcp_server.state.location import write_private_file
 
-# Does each key's file hold a key? If not, say in words for the person what is wrong and how to fix it.
+# Does each key's file hold a key? If not, say what is wrong and how to fix it.
 
 KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
 """The content of a wire key."""
@@ -27,8 +28,9 @@ LOST = {
 
 def describe_unfit_keys(folder: Path | None) -> Iterator[str]:
     """Only existing files are checked; a missing one is created when needed."""
-    for name, form in FORMS.items() if folder else ():
-        assert folder is not None
+    if folder is None:
+        return
+    for name, form in FORMS.items():
         path, fault = folder / name, ""
         try:
             fault = (
@@ -88,16 +90,13 @@ def _replace_key(path: Path) -> bytes:
 
 
 def write_bearer_token(secrets_folder: Path | None, workspace: Path, shown: Path) -> str:
-    """Write a workspace's bearer token to where the person finds it.
+    """Write a workspace's bearer token to the file that you are shown.
 
     It is derived from a key outside the workspace; a token file shipped with the folder would be known to its sender.
     """
     key = load_or_create_secret(secrets_folder and secrets_folder / "http.key").encode()
     found = base64.urlsafe_b64encode(hmac.digest(key, os.fsencode(workspace), "sha256")).decode().rstrip("=")
-    draft = shown.with_name(f".{shown.name}-{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(found + "\n")
-    draft.replace(shown)
+    write_private_file(shown, f"{found}\n")
     return found
 
 

@@ -11,12 +11,14 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from mcp_server.state.engine.chain import ANCHOR, KEY, SLOT, Anchor, LedgerKey
 
 ACCOUNTS = "accounts"
-ELSEWHERE = "workspaces"
-"""Below an account's keys: its states of workspaces whose state folder it may not enter."""
+ELSEWHERE, MARKS = "workspaces", "states"
+"""Folders beside an account's keys: states of workspaces whose own state folder it may not enter, and notes of where it
+worked."""
 OF_ANOTHER = (
     "{} was sealed with a key that this account does not have; this account begins a state of its own beside it, and "
     "what was chosen there narrows until you choose a posture at a terminal."
@@ -33,14 +35,14 @@ SHARED = (".menugate", ACCOUNTS)
 
 def is_known_state(secrets: Path | None, folder: Path) -> bool:
     """Did this account work in the state in this folder?"""
-    return secrets is not None and _get_mark_path(secrets, folder).exists()
+    return secrets is not None and get_path_beside_keys(secrets, MARKS, folder).exists()
 
 
 def remember_state(secrets: Path | None, folder: Path) -> None:
     """Note that this account worked here. If the note cannot be written, the seal made with our key proves it too."""
     if secrets is None or is_known_state(secrets, folder):
         return
-    mark = _get_mark_path(secrets, folder)
+    mark = get_path_beside_keys(secrets, MARKS, folder)
     with suppress(OSError):
         mark.parent.mkdir(mode=0o700, exist_ok=True)
         mark.write_text(f"{folder}\n", "utf-8", "surrogateescape")
@@ -49,8 +51,8 @@ def remember_state(secrets: Path | None, folder: Path) -> None:
 def find_state_folder(top: Path, secrets: Path | None) -> Path:
     """Return the folder in which this account keeps a workspace's state."""
     if secrets is not None and is_closed_to_account(top):
-        # Only its owner can enter; nobody else can read whether anything there restricts us.
-        return secrets / ELSEWHERE / _name_from_folder(top)
+        # Only its owner can enter, so we cannot read whether anything there restricts us.
+        return get_path_beside_keys(secrets, ELSEWHERE, top)
     if is_known_state(secrets, top) or top.is_symlink():
         return top
     key = LedgerKey.load(secrets)
@@ -84,7 +86,7 @@ def find_all_state_folders(top: Path, places: Sequence[Path]) -> tuple[Path, ...
     beside: list[Path] = []
     with suppress(OSError):
         beside = sorted((top / ACCOUNTS).iterdir())
-    own = (top, *beside, *(one / ELSEWHERE / _name_from_folder(top) for one in places))
+    own = (top, *beside, *(get_path_beside_keys(one, ELSEWHERE, top) for one in places))
     # `Path` raises for a place that may not be looked into.
     return tuple(one for one in own if os.access(one, os.R_OK | os.X_OK) and not os.path.islink(one))  # noqa: PTH114
 
@@ -114,12 +116,35 @@ def hand_to_owner(made: Path) -> None:
         os.chown(made, whose.st_uid, whose.st_gid, follow_symlinks=False)
 
 
+def is_own_file(path: Path) -> bool:
+    """Did this account write it?"""
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
 def make_private_folder(folder: Path) -> None:
     """Create the folder and missing parents, each accessible to its owner alone."""
     for one in reversed([folder, *folder.parents]):
         if not one.is_dir():
             one.mkdir(mode=0o700, exist_ok=True)
             hand_to_owner(one)
+
+
+def write_private_file(path: Path, text: str, durable: bool = False) -> None:
+    """Replace a file that only this account may read. A concurrent reader finds the old content or the new."""
+    draft = path.with_name(f".{path.name}-{token_hex(8)}.tmp")
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            if durable:
+                stream.flush()
+                os.fsync(file)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def find_foreign_state(folder: Path) -> Path | None:
@@ -147,9 +172,6 @@ def read_anchor_bytes(path: Path) -> bytes | None:
         os.close(file)
 
 
-def _get_mark_path(secrets: Path, folder: Path) -> Path:
-    return secrets / "states" / _name_from_folder(folder)
-
-
-def _name_from_folder(folder: Path) -> str:
-    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+def get_path_beside_keys(secrets: Path, kind: str, folder: Path) -> Path:
+    """The place for something about a folder, whose name may be too long for a file."""
+    return secrets / kind / hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]

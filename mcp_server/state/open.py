@@ -1,4 +1,4 @@
-"""In what condition is the state, and how is it opened?"""
+"""How is a state opened, and what does a start check, repair and record?"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,9 @@ from mcp_server.state.foreign import (
     find_segment_beside,
     is_state_sealed,
     leave_notices,
+    record_segment,
     replace_state_file,
+    take_over_holds,
 )
 from mcp_server.state.location import (
     SHARED,
@@ -38,7 +40,6 @@ from mcp_server.state.location import (
 from mcp_server.state.peek import find_holds_beside
 from mcp_server.state.posture_changes import settle_dead_calls
 from mcp_server.state.processes import get_own_pid, read_start_time
-from mcp_server.state.segments import record_segment, take_over_holds
 from mcp_server.state.sessions import forget_old_sessions
 from mcp_server.state.verify import count_unanchored_rows, describe_anchor_misfit, find_unfinished_calls
 
@@ -47,15 +48,15 @@ FORGOTTEN_NS = 30 * 24 * 3600 * 10**9
 
 
 def open_workspace(path: Path, secrets: Path | None, clock: Clock, process: str, suspicion: str = "") -> StateWorkspace:
-    """`suspicion`: what this process found, which just had the file open: it is `gone`, or `damaged`."""
+    """`suspicion`: what this process noticed while it had the file open: `gone` or `damaged`."""
     try:
         return _open(path, secrets, (clock, process), suspicion)
     except Exception as error:
-        told = refusal_from_error(error, path)
+        refusal = refusal_from_error(error, path)
         # Opening needs a little room, which a full disk only has once the reserve is given up.
-        if told and told.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
+        if refusal and refusal.problem.code is Code.STORE_FULL and DiskReserve(path.with_suffix(".reserve")).spend():
             return open_workspace(path, secrets, clock, process, suspicion)
-        raise told or error from None
+        raise refusal or error from None
 
 
 def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: str) -> StateWorkspace:
@@ -85,20 +86,20 @@ def make_state_folder(folder: Path) -> None:
         # The link may have come with the workspace and lead to where a tool reads and writes.
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
-            f"`{folder}` is a link, and menugate keeps its state in a folder that is really there; nothing ran.",
-            "Take the link away.",
+            f"`{folder}` is a link, and menugate keeps its state in a real folder; nothing ran.",
+            "Remove the link.",
         )
     if folder.is_dir():
         return
     if folder.name == SHARED[0] and not folder.parent.is_dir():
-        # Recreate only what belongs to the state, never the folder that the person works in.
+        # Recreate only what belongs to the state, never the workspace.
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
             f"the workspace folder `{folder.parent}` is gone: it was moved, renamed or deleted; nothing ran.",
-            "Put it back, and menugate goes on by itself; or start menugate again where it is now.",
+            "Put it back, and menugate continues by itself; or start menugate again where the folder is now.",
         )
     make_private_folder(folder)
-    # Keep the state out of the person's repository.
+    # Keep the state out of the workspace's repository.
     (folder / ".gitignore").write_text("*\n")
 
 
@@ -180,7 +181,7 @@ def _record_start(workspace: StateWorkspace, found: StateFile, anchor: bytes | N
         tx = Transaction(workspace.link, workspace.key, workspace.clock, workspace.process)
         alarm, segment = describe_anchor_misfit(tx, anchor, workspace.key), found.segment
         if segment:
-            record_segment(tx, segment.fields, segment.claims)
+            record_segment(tx, segment)
         take_over_holds(tx, found.holds)
         lost = found.lost or (segment.reason if segment and segment.unread else "")
         exchanged = segment.reason if segment and segment.tampered and not lost else ""

@@ -1,6 +1,5 @@
 """What does a state file say, without waiting for the engine to load? Reads it with Python's own sqlite3."""
 
-import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,7 +12,7 @@ from mcp_server.model.sessions import Hold
 from mcp_server.state import posture, runs
 from mcp_server.state.engine.chain import ANCHOR, LedgerKey
 from mcp_server.state.engine.transaction import View
-from mcp_server.state.location import find_all_state_folders, find_foreign_state, is_sealed_by
+from mcp_server.state.location import find_all_state_folders, find_foreign_state, is_own_file, is_sealed_by
 
 if TYPE_CHECKING:
     import sqlite3
@@ -81,7 +80,7 @@ def find_holds_beside(path: Path) -> HoldsByPlace:
     so it counts until the user resumes at a terminal."""
     base = find_foreign_state(path.parent) or path
     files = (folder / path.name for folder in find_all_state_folders(base.parent, ()))
-    sources = (base, *(file for file in files if _is_own_file(file)))
+    sources = (base, *(file for file in files if is_own_file(file)))
     return {key: hold for file in sources if file != path for key, hold in load_foreign_holds(file).items()}
 
 
@@ -105,10 +104,3 @@ def _read_claimed_holds(view: View) -> Iterator[tuple[tuple[str, str], Hold]]:
         # A hold on a single run does not count: that run does not continue here.
         if hold is not None and not hold.run and all(isinstance(part, str) for part in key):
             yield key, replace(hold, reason=FOREIGN_REASON.format("stopped" if hold.stopped else "paused"))
-
-
-def _is_own_file(path: Path) -> bool:
-    try:
-        return path.lstat().st_uid == os.geteuid()
-    except OSError:
-        return False

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from mcp_server.model.posture import (
@@ -157,8 +156,3 @@ def _parse_value(axis: str, value: Any) -> Value | None:
     if kind is bool and not isinstance(value, bool):
         raise ValueError
     return kind(value)
-
-
-def make_choice_at_epoch(before: PostureChoice | None, epoch: int) -> PostureChoice:
-    """The starting point of a first choice, at the file's current epoch."""
-    return replace(before, epoch=epoch) if before else PostureChoice(epoch=epoch)

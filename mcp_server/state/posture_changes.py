@@ -1,6 +1,6 @@
 """How does a posture change take effect exactly once, whichever process notices the moment?
 
-Every change is made in the transaction that records its cause: the person's word, the outcome of a call, the end of a
+Every change is made in the transaction that records its cause: your command, the outcome of a call, the end of a
 unit. Two processes never make the same change, because the first to commit removes it from the list.
 """
 
@@ -14,7 +14,7 @@ from mcp_server.policy.posture import PostureStep, ProcessWork
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
-from mcp_server.state.posture import keep_choice, load_choice, make_choice_at_epoch
+from mcp_server.state.posture import keep_choice, load_choice
 from mcp_server.state.verify import (
     SEAL,
     find_taken_over_state,
@@ -34,19 +34,18 @@ def request_posture_change(
 ) -> PostureChoice | VersionMoved:
     """`epoch`: the change was requested at that epoch and counts only if nothing has changed since."""
     current = load_choice(tx, principal)
-    if epoch is not None and tx.get_epoch(principal) != epoch:
+    start = current or PostureChoice()
+    if epoch is not None and start.epoch != epoch:
         return VersionMoved(current)
     work = ProcessWork() if change.unconfirmed else _find_open_work(tx, principal, change)
     made = replace(change, asked=tx.clock.now_ns())
     if change.door is ChangeSource.TERMINAL and not change.unconfirmed:
         record_adoption(tx)
-    return _write_steps(
-        tx, principal, posture.request_change(make_choice_at_epoch(current, tx.get_epoch(principal)), made, work), ""
-    )
+    return _write_steps(tx, principal, posture.request_change(start, made, work), "")
 
 
 def record_adoption(tx: Transaction) -> None:
-    """Record that the person spoke at a terminal: what was put aside no longer counts against the record."""
+    """Record that you chose at a terminal: the state that was set aside is then no longer a fault of the ledger."""
     found = find_taken_over_state(tx)
     if found and found.get("tampered") and not is_adopted(tx):
         reason = "the person chose a posture at a terminal"
@@ -59,7 +58,7 @@ def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | 
     found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
-    # Whoever asked, the confirmation is typed at a terminal.
+    # Whatever asked for the change, you confirm it at a terminal.
     change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
     record_adoption(tx)
     return _write_steps(
@@ -97,7 +96,7 @@ def end_call(tx: Transaction, outcome: OutcomeRow) -> None:
 
 
 def release_waiting_changes(tx: Transaction, principal: str, ended: int = 0) -> None:
-    """Release what waited for this call, and for calls whose process is no longer there to end them."""
+    """Release what waited for this call, and for calls whose process is gone."""
     current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
     if current is None:
         return

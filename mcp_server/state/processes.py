@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from mcp_server.model.processes import MARK
 
@@ -12,12 +12,17 @@ MAX_DEPTH = 200
 PS_SECONDS = 5.0
 
 
+class _Status(NamedTuple):
+    """What the system says about a process; empty if it cannot be seen."""
+
+    state: str = ""
+    parent: int = 0
+    start_time: str = ""
+
+
 def read_start_time(pid: int) -> str:
     """Return when the process started, to tell it from a later one with the same number; empty if unknown."""
-    if not sys.platform.startswith("linux"):
-        return _ask_ps(pid, "lstart=")
-    fields = _read_stat(pid)
-    return fields[19] if len(fields) > 19 else ""
+    return _read_status(pid).start_time
 
 
 def get_own_pid() -> int:
@@ -38,19 +43,20 @@ def read_pid_namespace() -> str:
 
 def is_process_gone(pid: int, start_time: str) -> bool:
     """Has the process that started at this time ended? A zombie counts as ended."""
-    return read_start_time(pid) != start_time or _read_stat(pid)[:1] in (["Z"], ["X"])
+    status = _read_status(pid)
+    return status.start_time != start_time or status.state in ("Z", "X")
 
 
-def find_ancestors(pid: int) -> Iterator[int]:
-    """Yield its parent, the parent's parent, and so on, as far as we can see them."""
-    seen = {pid}
-    for _ in range(MAX_DEPTH):
-        # Without /proc, the kernel still tells us our own parent.
-        pid = _find_parent(pid) or (os.getppid() if pid == os.getpid() else 0)
-        if pid < 1 or pid in seen:
-            return
-        seen.add(pid)
-        yield pid
+def find_ancestors(pid: int) -> dict[int, str]:
+    """Find its parent, the parent's parent, and so on, as far as we can see them, and when each started."""
+    ancestors: dict[int, str] = {}
+    # Without /proc, the kernel still tells us our own parent.
+    parent = _read_status(pid).parent or (os.getppid() if pid == os.getpid() else 0)
+    while parent > 0 and parent not in (pid, *ancestors) and len(ancestors) < MAX_DEPTH:
+        status = _read_status(parent)
+        ancestors[parent] = status.start_time
+        parent = status.parent
+    return ancestors
 
 
 def read_server_mark(pid: int) -> str:
@@ -63,28 +69,22 @@ def read_server_mark(pid: int) -> str:
     return variable.partition(b"=")[2].decode("ascii", "replace")[:20]
 
 
-def _find_parent(pid: int) -> int:
-    if sys.platform.startswith("linux"):
-        fields = _read_stat(pid)
-        parent = fields[1] if len(fields) > 1 else ""
-    else:
-        parent = _ask_ps(pid, "ppid=")
-    return int(parent) if parent.isdigit() else 0
-
-
-def _read_stat(pid: int) -> list[str]:
-    """Return the fields after the name, which may itself contain spaces and brackets."""
+def _read_status(pid: int) -> _Status:
+    if not sys.platform.startswith("linux"):
+        return _ask_ps(pid)
     try:
         line = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
-        return []
-    return line.rpartition(")")[2].split()
+        return _Status()
+    # The name before them may itself contain spaces and brackets.
+    fields = line.rpartition(")")[2].split()
+    return _Status(fields[0], int(fields[1]), fields[19]) if len(fields) > 19 else _Status()
 
 
-def _ask_ps(pid: int, column: str) -> str:
+def _ask_ps(pid: int) -> _Status:
     try:
         result = subprocess.run(  # noqa: S603  # every word is ours
-            ["/bin/ps", "-o", column, "-p", str(pid)],
+            ["/bin/ps", "-o", "stat=", "-o", "ppid=", "-o", "lstart=", "-p", str(pid)],
             env={"LC_ALL": "C", "TZ": "UTC"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -92,5 +92,6 @@ def _ask_ps(pid: int, column: str) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return " ".join(result.stdout.decode("ascii", "replace").split())
+        return _Status()
+    words = result.stdout.decode("ascii", "replace").split()
+    return _Status(words[0][0], int(words[1]), " ".join(words[2:])) if len(words) > 2 else _Status()

@@ -17,7 +17,7 @@ from mcp_server.model.text import escape_surrogates
 from mcp_server.state import approval_questions, documents, messages, posture, runs, sessions, summaries, verify
 from mcp_server.state import memory as state_memory
 from mcp_server.state.engine.chain import LedgerKey
-from mcp_server.state.engine.rows import LedgerFilter, Message, Row, RowKind, StoredSession
+from mcp_server.state.engine.rows import LedgerFilter, Message, Row, StoredSession
 from mcp_server.state.engine.transaction import View
 from mcp_server.state.location import is_known_state, is_sealed_by
 from mcp_server.state.summaries import Summary
@@ -29,8 +29,6 @@ ROWS_SEARCHED = 100_000
 COLUMNS = ("session", "tool", "code", "run")
 CALL_FIELDS = ("principal", "mode", "stage", "verdict", "layer", "rule")
 """Fields that filters compare with an outcome's call, because outcomes do not repeat them."""
-MAX_LIVES = 1000
-"""How many of the newest starts and stops of processes to look at."""
 
 
 def _pause() -> bool:
@@ -193,20 +191,10 @@ class Reader:
             PostureChoice.build_most_restricted(0) if self.describe_loss() else None
         )
 
-    def find_running_processes(self) -> list[Row]:
-        """Find the start rows of processes that still run."""
-        return [row for row in self._find_unended_starts() if verify.is_process_running(str(row.fields.get("process")))]
-
-    def find_vanished_processes(self) -> list[Row]:
-        """Find the start rows of processes that ended without recording it."""
-        return [
-            row for row in self._find_unended_starts() if not verify.is_process_running(str(row.fields.get("process")))
-        ]
-
-    def _find_unended_starts(self) -> list[Row]:
-        lives = list(self.read_rows(LedgerFilter(kinds=(RowKind.START, RowKind.STOP), tail=MAX_LIVES)))
-        ended = {row.fields.get("process") for row in lives if row.kind == RowKind.STOP}
-        return [row for row in lives if row.kind == RowKind.START and row.fields.get("process") not in ended]
+    def find_unended_processes(self, running: bool) -> list[Row]:
+        """Find the start rows of processes that have not recorded their end, and still run or not."""
+        starts = verify.find_unended_starts(self._view)
+        return [row for row in starts if verify.is_process_running(str(row.fields.get("process"))) is running]
 
     def find_unfinished_calls(self) -> list[int]:
         """Find calls whose process ended without recording an outcome."""

@@ -5,15 +5,15 @@ written, `menugate pause` still asks the servers themselves.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from mcp_server.state.location import is_own_file, write_private_file
 from mcp_server.state.processes import get_own_pid, is_process_gone, read_start_time
-from mcp_server.state.servers import FOLDER, MAX_BYTES, is_own_file
+from mcp_server.state.servers import FOLDER, MAX_BYTES
 
 SUFFIX = ".runs"
 
@@ -55,20 +55,16 @@ class RunningWork:
 
 
 def write_running_calls(state: Path, clients: Sequence[RunningClient], works: Sequence[RunningWork]) -> None:
-    """Atomic: a concurrent reader finds the previous version."""
-    folder, pid = state / FOLDER, get_own_pid()
+    pid = get_own_pid()
+    path = state / FOLDER / f"{pid}{SUFFIX}"
     fields = {
         "born": read_start_time(pid),
         "clients": [asdict(entry) for entry in clients],
         "works": [asdict(entry) for entry in works],
     }
-    draft = folder / f".{pid}{SUFFIX}.tmp"
     with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8") as stream:
-            json.dump(fields, stream)
-        draft.replace(folder / f"{pid}{SUFFIX}")
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private_file(path, json.dumps(fields))
 
 
 def remove_running_calls(state: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from mcp_server.state.location import is_own_file, write_private_file
 from mcp_server.state.processes import is_process_gone, read_start_time
 
 FOLDER = "servers"
@@ -47,7 +48,7 @@ class Server:
     older: Sequence[Mapping[str, str | None]] = ()
     """Earlier contents that still apply too, because the files changed only a moment ago."""
     stoppable: bool = False
-    """True if it handles `STOP_SIGNAL`, of which any other process would die."""
+    """True if it handles `STOP_SIGNAL`, which would kill any other process."""
 
     @property
     def differences(self) -> list[str]:
@@ -66,14 +67,9 @@ class Server:
 
 
 def publish_server(state: Path, server: Server) -> None:
-    """Atomic: a concurrent reader finds the previous version."""
-    folder = state / FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    draft = folder / f".{server.pid}.tmp"
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(file, "w", encoding="utf-8") as stream:
-        json.dump(asdict(server), stream)
-    draft.replace(_get_server_path(state, server.pid))
+    path = _get_server_path(state, server.pid)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_private_file(path, json.dumps(asdict(server)))
 
 
 def withdraw_server(state: Path, pid: int) -> None:
@@ -133,14 +129,6 @@ def stop_servers_by_signal(states: Sequence[Path], seconds: float) -> tuple[list
         time.sleep(POLL_SECONDS if waiting else 0)
     unresponsive = [server.pid for _, server in waiting]
     return [server.pid for _, server in servers if server.pid not in unresponsive], unresponsive
-
-
-def is_own_file(path: Path) -> bool:
-    """Did this account write it? A file of another account could name any of our processes."""
-    try:
-        return path.lstat().st_uid == os.geteuid()
-    except OSError:
-        return False
 
 
 def mark_obeyed(state: Path, pid: int) -> None:

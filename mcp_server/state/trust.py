@@ -1,13 +1,10 @@
-"""Which folders' own files does the person trust, with the content they had when trust was given?
+"""Which folders' own files do you trust, with the content they had when you trusted them?
 
-Trust applies to content: its digest is stored, so trust ends by itself when a byte changes. There is one small file per
-folder, in the person's own state; a file not sealed with the person's key counts as missing.
+Trust applies to content: its digest is stored, so trust ends by itself when a byte changes. Each folder has one small
+file beside your keys; a file that your key did not seal counts as missing.
 """
 
-import hashlib
 import json
-import os
-import secrets as randomness
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,12 +12,13 @@ from typing import Any, cast
 from mcp_server.model.results import Refusal
 from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
+from mcp_server.state.location import get_path_beside_keys, write_private_file
 
 
 @dataclass(frozen=True)
 class Trusted:
     secrets: Path | None
-    """Where the person's keys are kept; if nowhere, trust lasts only as long as the process."""
+    """The folder for keys; without one, nothing is trusted."""
 
     def is_trusted(self, folder: Path, digest: str) -> bool:
         """Was trust given to exactly this content of this folder?"""
@@ -37,8 +35,8 @@ class Trusted:
             return None
         if key is None or not isinstance(found, dict):
             return None
-        said = cast(dict[str, Any], found)
-        digest, mac = said.get("sha256"), said.get("mac")
+        fields = cast(dict[str, Any], found)
+        digest, mac = fields.get("sha256"), fields.get("mac")
         if not isinstance(digest, str) or not isinstance(mac, str):
             return None
         return digest if key.has_sealed(_format_seal_text(folder, digest), mac) else None
@@ -49,16 +47,8 @@ class Trusted:
         mac = LedgerKey.load_or_create(self.secrets).compute_mac(_format_seal_text(folder, digest))
         path = _get_trust_path(self.secrets, folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}-{randomness.token_hex(8)}")
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(
-                file, format_canonical_json({"folder": str(folder), "sha256": digest, "mac": mac}).encode() + b"\n"
-            )
-            os.fsync(file)
-        finally:
-            os.close(file)
-        draft.replace(path)
+        text = format_canonical_json({"folder": str(folder), "sha256": digest, "mac": mac})
+        write_private_file(path, f"{text}\n", durable=True)
 
     def withdraw_trust(self, folder: Path) -> bool:
         """Withdraw trust; False if there was none."""
@@ -73,8 +63,7 @@ class Trusted:
 
 
 def _get_trust_path(secrets: Path, folder: Path) -> Path:
-    name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return secrets / "trusted" / f"{name}.json"
+    return get_path_beside_keys(secrets, "trusted", folder).with_suffix(".json")
 
 
 def _format_seal_text(folder: Path, digest: str) -> str:

@@ -22,6 +22,8 @@ from mcp_server.state.engine.transaction import View
 
 ROWS_PER_READ = 5000
 ROWS_BETWEEN_REPORTS = 1000
+MAX_LIVES = 1000
+"""How many of the newest starts and stops of processes to look at."""
 SEAL = "seal"
 """The field for a row's own MAC, beside the chain."""
 SEGMENT_FIELDS = ("reason", "state", "rows", "head", "tampered")
@@ -274,6 +276,19 @@ def check_anchor(view: View, path: Path) -> tuple[int, str]:
     if anchor is None or view.key is None:
         return 0, faults[0][1]
     return max(0, get_last_seq(view) - anchor.seq), describe_anchor_misfit(view, anchor.format_line(view.key), view.key)
+
+
+def find_unended_starts(view: View) -> list[Row]:
+    """Find the start rows of processes that have not recorded their end, oldest first."""
+    rows = view.fetch_all(
+        "SELECT seq, kind, body, hash FROM ledger WHERE kind IN (:start, :stop) ORDER BY seq DESC LIMIT :most",
+        start=RowKind.START,
+        stop=RowKind.STOP,
+        most=MAX_LIVES,
+    )
+    ended = {read_body(row["body"]).get("process") for row in rows if row["kind"] == RowKind.STOP}
+    starts = [row_from_record(row) for row in reversed(rows) if row["kind"] == RowKind.START]
+    return [start for start in starts if start.fields.get("process") not in ended]
 
 
 def find_unfinished_calls(view: View, among: int) -> list[int]:

@@ -120,7 +120,7 @@ def list_running_servers(state: "Reader") -> list[dict[str, Any]]:
     """The processes that started, did not record that they ended, and still run."""
     return [
         {"pid": row.fields.get("pid"), "since": format_time(row.at), "version": row.fields.get("version")}
-        for row in state.find_running_processes()
+        for row in state.find_unended_processes(running=True)
     ]
 
 

@@ -28,7 +28,7 @@ KEEPERS = {
     "mcp_server/state/posture_changes.py",
     "mcp_server/state/__init__.py",
     # What another account chose, which narrows and does no more.
-    "mcp_server/state/segments.py",
+    "mcp_server/state/foreign.py",
 }
 BUILDERS = {"mcp_server/compose.py", "mcp_server/app.py", "mcp_server/health.py"}
 NARROWING = {

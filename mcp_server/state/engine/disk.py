@@ -9,6 +9,7 @@ to it; and at this length it starts over from the front in any case.
 import contextlib
 import errno
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 FRAME = 4096 + 24
@@ -65,19 +66,19 @@ def _get_free_bytes(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
+@dataclass(frozen=True, slots=True)
 class DiskReserve:
     """A file that exists only to be given up: without it, a full disk can still take what has already happened."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    path: Path
 
     def keep(self) -> bool:
         """Create the file if missing; False if there is no room."""
-        if self._path.exists():
+        if self.path.exists():
             return True
         file = None
         try:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             os.write(file, bytes(RESERVE_BYTES))
             kept = os.fstat(file).st_size == RESERVE_BYTES
         except OSError:
@@ -92,7 +93,7 @@ class DiskReserve:
     def spend(self) -> bool:
         """Delete the file; False if there was none."""
         try:
-            self._path.unlink()
+            self.path.unlink()
         except OSError:
             return False
         return True

@@ -71,8 +71,8 @@ class DatabaseLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = _open_lock_file(path)
-        self._turn = _open_lock_file(path.with_suffix(".turn"))
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file, self._turn = (os.open(one, flags, 0o600) for one in (path, path.with_suffix(".turn")))
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
         now = time.monotonic()
@@ -90,10 +90,6 @@ class DatabaseLock:
     def close(self) -> None:
         os.close(self._file)
         os.close(self._turn)
-
-
-def _open_lock_file(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def wait_for_lock(path: Path) -> None:

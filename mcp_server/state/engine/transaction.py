@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -163,11 +163,24 @@ class StateWorkspace:
     tip: LedgerHead | None = None
     """As this process left it; saves reading it again while no other process writes."""
 
-    def begin(self) -> Transaction:
-        self.link.begin()
-        tip, self.tip = self.tip, None
-        known = tip if tip is not None and tip.version == self.link.version else None
-        return Transaction(self.link, self.key, self.clock, self.process, known)
+    @contextlib.contextmanager
+    def open_transaction(self) -> Generator[Transaction]:
+        """Commit and anchor what is done in it; on an error, write nothing. The caller holds the lock."""
+        try:
+            self.link.begin()
+            tip, self.tip = self.tip, None
+            known = tip if tip is not None and tip.version == self.link.version else None
+            tx = Transaction(self.link, self.key, self.clock, self.process, known)
+            yield tx
+            self.commit(tx)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self.link.rollback()
+            raise
+        # Before anyone is answered: it costs fifteen microseconds, and acknowledged rows can then not be cut off.
+        # Without it the rows are there all the same, and the next start says so.
+        with contextlib.suppress(OSError):
+            self.put_anchor(tx)
 
     def commit(self, tx: Transaction) -> None:
         tx.flush_rows()
