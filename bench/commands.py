@@ -24,7 +24,7 @@ PAUSE = 0.1
 
 
 def list_sandboxes() -> list[Sandbox]:
-    return list(find_sandboxes(os.environ.get("PATH", os.defpath)))
+    return list(find_sandboxes(os.environ.get("PATH", os.defpath), Path.cwd()))
 
 
 def measure_milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:

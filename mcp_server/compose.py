@@ -267,7 +267,7 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
     runs = build_run_lifecycle(configuration, core, guards, memory)
     navigators = Navigators(policy, core.sessions, core.postures, runs)
     workspace = str(settings.workspace)
-    guards.commands.nursery.born = register_child_process
+    guards.commands.registry.on_start = register_child_process
     return Pipeline(
         current_policy=policy,
         postures=core.postures,
@@ -342,7 +342,7 @@ def build_port_factories(
         processes=guards.commands.build_call_processes,
         network=build_tool_network(configuration.library.config.network),
         belongings=lambda session: core.session_objects.build_session_objects(session.id),
-        person=partial(PersonChannel, store, *(partial(look, settings.search_path, settings.home) for look in looks)),
+        person=partial(PersonChannel, store, *(partial(look, guards.commands.paths) for look in looks)),
         records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,

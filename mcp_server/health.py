@@ -276,8 +276,8 @@ async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, st
     commands = build_guards(found, settings).commands
     posture = found.posture.cap_profile(found.policy.ceiling)
     profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
-    says = await commands.ladder.describe_sandbox()
-    if not commands.ladder.name:
+    says = await commands.chooser.describe_sandbox()
+    if not commands.chooser.name:
         return says, "note"
     try:
         ran = await commands.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile).run(

@@ -71,7 +71,8 @@ def describe_guards(settings: "Settings", configuration: "Configuration") -> dic
     from mcp_server.guards.processes.build import find_sandboxes
     from mcp_server.guards.processes.choose import SandboxChooser
 
-    sandboxes = SandboxChooser(find_sandboxes(settings.search_path), configuration.library.config.sandbox)
+    candidates = find_sandboxes(settings.search_path, settings.workspace)
+    sandboxes = SandboxChooser(candidates, configuration.library.config.sandbox)
     return {
         "paths": describe_path_guard()[0],
         "search": describe_search_engine(settings),

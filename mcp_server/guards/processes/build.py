@@ -1,6 +1,7 @@
 """Which parts run child processes? Builds the one `CommandHost` that starts, sandboxes and ends them all."""
 
 import sys
+from pathlib import Path
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.choose import SandboxChooser, find_bubblewrap
@@ -21,20 +22,19 @@ def build_command_host(
     limits: ProcessLimits | None = None,
     proxy: Outlet | None = None,
 ) -> CommandHost:
-    own_paths = frozenset(relative for path in host_paths.private if (relative := host_paths.to_workspace_path(path)))
-    watch = PathWatch(host_paths.workspace, own_paths)
     return CommandHost(
         host_paths,
         jail,
-        watch,
+        PathWatch(host_paths.workspace, frozenset(host_paths.private_inside)),
         limits or ProcessLimits(),
         ChildRegistry(),
-        SandboxChooser(find_sandboxes(host_paths.search_path), policy),
+        SandboxChooser(find_sandboxes(host_paths.search_path, host_paths.workspace), policy),
         proxy,
     )
 
 
-def find_sandboxes(search_path: str) -> tuple[Sandbox, ...]:
+def find_sandboxes(search_path: str, workspace: Path) -> tuple[Sandbox, ...]:
     """List the sandboxes that could work on this system, best first."""
-    candidates = [find_bubblewrap(search_path), Landlock() if sys.platform == "linux" else None, find_seatbelt()]
+    bubblewrap = find_bubblewrap(search_path, workspace)
+    candidates = [bubblewrap, Landlock() if sys.platform == "linux" else None, find_seatbelt()]
     return tuple(sandbox for sandbox in candidates if sandbox is not None)

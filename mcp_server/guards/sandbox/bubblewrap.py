@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 import anyio
 
@@ -45,7 +46,7 @@ class Bubblewrap:
             os.write(filter_input, filter_)
             os.close(filter_input)
             descriptors.append(child_filter)
-        proxy, access = spec.lane, spec.reach
+        proxy, access = spec.proxy_socket, spec.access
         if proxy is not None:
             access = replace(access, lent=(*access.lent, *proxy.needed_paths))
         tether = BubblewrapTether(status, block, build_resource_limits(spec.limits, spec.seconds))
@@ -63,6 +64,7 @@ class Bubblewrap:
         )
 
 
+@cache
 def build_command_prefix(terminal: bool) -> tuple[str, ...]:
     """Build the commands that start the child's command.
 
@@ -140,8 +142,8 @@ class BubblewrapTether:
         with suppress(OSError):
             signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
 
-    def find_exit_code(self, status_code: int, /) -> int | None:
-        """Return the exit code that bubblewrap reports; None if the command never began or was killed."""
+    def find_exit_code(self) -> int | None:
+        """Return the exit code that bubblewrap reports, as the protocol says."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):
             while data := os.read(self.status, 4096):

@@ -49,32 +49,33 @@ class Landlock:
     name: str = NAME
     leads_out: bool = True
 
-    def build_launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, spec: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         try:
-            launch = build_supervised_launch(start.argv, start.terminal, build_plan(start, private.name), private)
+            launch = build_supervised_launch(spec.argv, spec.terminal, build_plan(spec, private.name), private)
         except BaseException:
             private.cleanup()
             raise
-        if start.lane is not None:
-            launch = replace(launch, lent=(*launch.lent, start.lane.theirs))
+        if spec.proxy_socket is not None:
+            launch = replace(launch, descriptors=(*launch.descriptors, spec.proxy_socket.theirs))
         own = {"TMPDIR": private.name, "XDG_CACHE_HOME": private.name, **UNSEEN}
         return replace(launch, counted=True, variables=own)
 
 
-def build_plan(start: LaunchSpec, private: str) -> dict[str, Any]:
-    most = build_resource_limits(start.limits, start.seconds)
+def build_plan(spec: LaunchSpec, private: str) -> dict[str, Any]:
+    most = build_resource_limits(spec.limits, spec.seconds)
     # The kernel counts by user, not by child, so add what already runs.
     most[resource.RLIMIT_NPROC] += count_running_threads()
-    way_out = {}
-    if start.lane is not None:
-        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": limits.build_syscall_filter(limits.NETWORK) or b""}
+    proxy_plan = {}
+    if spec.proxy_socket is not None:
+        network_filter = limits.build_syscall_filter(limits.NETWORK) or b""
+        proxy_plan = {"lane": (spec.proxy_socket.theirs, PORT), "lane_filter": network_filter}
     return {
-        **way_out,
-        "open": build_open_paths(start.reach, private),
-        "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
+        **proxy_plan,
+        "open": build_open_paths(spec.access, private),
+        "outside": next(one for one in spec.access.emptied if Path(one).is_dir()),
         "filter": limits.build_syscall_filter(()) or b"",
-        "folder": start.reach.folder,
+        "folder": spec.access.folder,
         "bounds": most,
     }
 
@@ -97,18 +98,20 @@ def count_running_threads() -> int:
     return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
 
 
-def build_open_paths(reach: ChildAccess, private: str) -> dict[str, list[str]]:
+def build_open_paths(access: ChildAccess, private: str) -> dict[str, list[str]]:
     """List which paths are open for which access, by the names that `landlock_exec` knows."""
-    closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
-    # The `.gitignore` that keeps our own folder out of the person's repository is no secret, and git reads it.
-    ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
-    run = [*ours, *find_open_parts("/", closed), *reach.lent, *find_open_parts(reach.workspace, set(reach.hidden))]
-    installed = set(reach.installed)
-    write = [private, *(part for one in (*reach.caches, *reach.entrusted) for part in find_open_parts(one, installed))]
-    if reach.writable:
-        kept = {*reach.hidden, *reach.guarded, *reach.held, *installed}
-        write += find_open_parts(reach.workspace, kept)
-    return {"run": run, "list": [reach.workspace], "use": list(DEVICES), "write": write}
+    closed = {*access.emptied, *access.hidden, "/dev", access.workspace}
+    # The `.gitignore` that keeps our own folder out of the user's repository is no secret, and git reads it.
+    ours = [f"{one}/.gitignore" for one in access.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
+    visible = find_open_parts(access.workspace, set(access.hidden))
+    run = [*ours, *find_open_parts("/", closed), *access.lent, *visible]
+    installed = set(access.installed)
+    write = [private]
+    for folder in (*access.caches, *access.entrusted):
+        write += find_open_parts(folder, installed)
+    if access.writable:
+        write += find_open_parts(access.workspace, {*access.hidden, *access.guarded, *access.held, *installed})
+    return {"run": run, "list": [access.workspace], "use": list(DEVICES), "write": write}
 
 
 def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
@@ -143,7 +146,7 @@ class LandlockTether:
             os.close(self.holding)
             self.holding = -1
 
-    def find_exit_code(self, _ended: int, /) -> int | None:
+    def find_exit_code(self) -> int | None:
         os.set_blocking(self.status, False)
         said = b""
         with suppress(BlockingIOError):

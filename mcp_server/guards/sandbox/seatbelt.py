@@ -26,10 +26,10 @@ class Seatbelt:
         command = (
             PROGRAM,
             "-p",
-            render_seatbelt_profile(spec.reach, str(Path(temporary_folder.name).resolve())),
+            render_seatbelt_profile(spec.access, str(Path(temporary_folder.name).resolve())),
             *spec.argv,
         )
-        plan = {"folder": spec.reach.folder, "bounds": build_resource_limits(spec.limits, spec.seconds)}
+        plan = {"folder": spec.access.folder, "bounds": build_resource_limits(spec.limits, spec.seconds)}
         return replace(
             build_supervised_launch(command, spec.terminal, plan, temporary_folder),
             variables={"TMPDIR": temporary_folder.name},

@@ -44,7 +44,7 @@ async def ground(work: Path, box: Sandbox, port: int) -> AsyncGenerator[tuple[Co
     allowed = parse_destinations([f"good.example:{port}", f"127.0.0.1:{port}", f"inside.example:{port}"])
     proxy = EgressProxy(Egress(allowed, allowed, names))
     async with opened(work, box) as made:
-        yield replace(made, outlet=proxy), proxy
+        yield replace(made, proxy=proxy), proxy
         await asyncio.sleep(0)
     await proxy.close()
 

@@ -82,7 +82,7 @@ class LspWorkbench:
     @property
     def pids(self) -> list[int]:
         """Of the servers that run."""
-        return [child.pid for child in self.shop.nursery.children if child.code is None]
+        return [child.pid for child in self.shop.registry.children if child.code is None]
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGene
     finally:
         await keeping.close()
         left = one.pids
-        await shop.nursery.close()
+        await shop.registry.close()
         assert (left, faults) == ([], [])
 
 
