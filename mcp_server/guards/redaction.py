@@ -163,25 +163,23 @@ class Redactor:
                     break
         return text
 
-    def redact_value(self, value: Any, named: bool = False, depth: int = 0) -> Any:
-        """Return the same JSON without secrets: those inside its strings, and any value whose key marks it as a
-        secret, which is what `named` says of this one."""
+    def redact_value(self, value: Any, under_secret_key: bool = False, depth: int = 0) -> Any:
+        """Return the same JSON without secrets: those inside its strings, and every value whose key marks it as one.
+        `under_secret_key`: the key of this value does."""
         if isinstance(value, str):
-            return REDACTED if named and value else self.redact(value)
+            return REDACTED if under_secret_key and value else self.redact(value)
         if depth > DEEPEST:
             return REDACTED if isinstance(value, Mapping | list | tuple) else value
         if isinstance(value, Mapping):
-            return self._redact_mapping(cast(Mapping[Any, Any], value), depth + 1)
+            return {
+                self.redact(key) if isinstance(key, str) else key: self.redact_value(
+                    inner, is_secret_key(key), depth + 1
+                )
+                for key, inner in cast(Mapping[Any, Any], value).items()
+            }
         if isinstance(value, list | tuple):
-            return [self.redact_value(item, named, depth + 1) for item in cast(Iterable[Any], value)]
+            return [self.redact_value(item, under_secret_key, depth + 1) for item in cast(Iterable[Any], value)]
         return value
-
-    def _redact_mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for key, inner in value.items():
-            text = isinstance(key, str)
-            found[self.redact(key) if text else key] = self.redact_value(inner, text and is_secret_key(key), depth)
-        return found
 
     def redact_and_cut(self, text: str, limit: int) -> str:
         """At most `limit` characters, without secrets, and without half a secret at a cut."""
@@ -189,9 +187,9 @@ class Redactor:
         return text if len(text) <= limit else cut_middle(text, limit)
 
 
-def is_secret_key(key: str) -> bool:
+def is_secret_key(key: Any) -> bool:
     """Does this key mark its value as a secret?"""
-    return SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
+    return isinstance(key, str) and SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
 
 
 def _build_spellings(secret: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from mcp_server.model.results import Ending, Problem, Question
-from mcp_server.model.shell import ReadLine, ShellCommand, ShellLine, WordRole
+from mcp_server.model.shell import ReadLine, ShellCommand, ShellLine, WordRole, get_program_name
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 
 PASSED, FAILED = "passed", "failed"
@@ -124,18 +124,14 @@ def _judge_command(command: ShellCommand, read: ReadLine, depth: int) -> LineEvi
     if _is_test_run(words):
         # Other settings may make the program test something else.
         return LineEvidence.PROOF if all(one.startswith("PYTHON") for one in settings) else LineEvidence.EXIT_CODE
-    while words and _get_program(words) in AHEAD:
+    while words and get_program_name(words[0]) in AHEAD:
         words = _skip_options(words[1:])
         if words[:1] == ["run"]:
             words = _skip_options(words[1:])
-    if len(words) > 2 and _get_program(words) in SHELLS and re.fullmatch("-[a-z]*c", words[1]):
+    if len(words) > 2 and get_program_name(words[0]) in SHELLS and re.fullmatch("-[a-z]*c", words[1]):
         inner = judge_line(read(words[2]), read, depth + 1)
         return LineEvidence.EXIT_CODE if inner is LineEvidence.PROOF else inner
     return LineEvidence.EXIT_CODE if _is_test_run(words) else LineEvidence.NONE
-
-
-def _get_program(words: Sequence[str]) -> str:
-    return words[0].rsplit("/", 1)[-1]
 
 
 def _skip_options(words: list[str]) -> list[str]:
@@ -150,7 +146,7 @@ def _is_test_run(words: list[str]) -> bool:
     """True if these words run tests."""
     if not words or NOT_TESTING.intersection(words[1:]):
         return False
-    name, rest = _get_program(words), words[1:]
+    name, rest = get_program_name(words[0]), words[1:]
     if NOT_TESTING_OF.get(name, frozenset()).intersection(rest):
         return False
     if name in EVERY:
@@ -163,6 +159,8 @@ def _is_test_run(words: list[str]) -> bool:
         return rest[:1] == ["run"] and _is_test_run(rest[1:])
     if name in BY_TARGET:
         return bool(BY_TARGET[name].intersection(rest))
+    if name not in SCRIPTS and name not in BY_COMMAND:
+        return False
     plain = _skip_options(rest)
     if name in SCRIPTS and plain[:1] in (["run"], ["run-script"], ["exec"]):
         return len(plain) > 1 and (re.fullmatch("test(?::.*)?", plain[1]) is not None or plain[1] in EVERY)

@@ -144,7 +144,16 @@ def spawn(
     ours, theirs = _open_streams(terminal, apart)
     try:
         if launch.plan is None:
-            process = _start_process(launch, env, folder, theirs)
+            process = subprocess.Popen(  # noqa: S603  # the command's own words; no shell reads them
+                launch.argv,
+                stdin=theirs[0],
+                stdout=theirs[1],
+                stderr=theirs[2],
+                env=dict(env),
+                cwd=folder,
+                pass_fds=launch.descriptors,
+                start_new_session=True,
+            )
         else:
             process = standby.start(launch, env, folder, theirs)
     except BaseException:
@@ -158,21 +167,6 @@ def spawn(
     out = Source(ours[0], standby.pace)
     err = Source(ours[2], standby.pace) if len(ours) > 2 else None
     return RunningChild(process, launch.tether, out, err, Sink(ours[1]))
-
-
-def _start_process(
-    launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
-) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # noqa: S603  # the command's own words; no shell reads them
-        launch.argv,
-        stdin=streams[0],
-        stdout=streams[1],
-        stderr=streams[2],
-        env=dict(env),
-        cwd=folder,
-        pass_fds=launch.descriptors,
-        start_new_session=True,
-    )
 
 
 def _open_streams(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:

@@ -154,20 +154,12 @@ class ChildAccess:
     entrusted: tuple[str, ...]
     """Places that a program is trusted with as a whole."""
     hidden: tuple[str, ...]
-    """Not even readable. Of nested paths only the outer one, unless the workspace lies between."""
+    """Not even readable. Of nested paths only the outer one."""
+    hidden_around: tuple[str, ...] = ()
+    """The same for folders around the workspace, which must stay visible itself."""
     installed: tuple[str, ...] = ()
     """What menugate itself runs from: readable; neither changed nor moved, even if everything around it or in it is
     open."""
-
-    @property
-    def hidden_above_workspace(self) -> tuple[str, ...]:
-        """The hidden paths around the workspace, which must stay visible itself."""
-        return tuple(one for one in self.hidden if self.workspace.startswith(f"{one}/"))
-
-    @property
-    def hidden_elsewhere(self) -> tuple[str, ...]:
-        """The other hidden paths."""
-        return tuple(one for one in self.hidden if not self.workspace.startswith(f"{one}/"))
 
 
 def build_child_access(
@@ -184,6 +176,14 @@ def build_child_access(
     writable = changing and workspace not in installed
     entrusted = [str(host.workspace / path) for path in command.writable] if writable else []
     in_workspace = f"{workspace}/".__add__
+    hidden_around, hidden = find_outermost(
+        (
+            *filter(is_there, map(str, host.private)),
+            *map(in_workspace, secret),
+            *filter(is_there, SECRETS_OF_THE_MACHINE),
+        ),
+        workspace,
+    )
     return ChildAccess(
         workspace=workspace,
         folder=folder,
@@ -202,14 +202,8 @@ def build_child_access(
             )
         ),
         entrusted=tuple(path for path in entrusted if not _is_in_any(path, installed)),
-        hidden=find_outermost(
-            (
-                *filter(is_there, map(str, host.private)),
-                *map(in_workspace, secret),
-                *filter(is_there, SECRETS_OF_THE_MACHINE),
-            ),
-            workspace,
-        ),
+        hidden=hidden,
+        hidden_around=hidden_around,
         installed=installed,
     )
 
@@ -259,9 +253,9 @@ def _find_folders_above(paths: Sequence[str], guarded: Sequence[str]) -> list[st
     return sorted(folder for folder in folders if not f"{folder}/".startswith(closed))
 
 
-def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
-    """Drop paths inside another hidden one: nothing can be mounted over what is no longer visible. Hiding a folder
-    above the workspace does not hide what lies in the workspace."""
+def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paths around the workspace and the others, without those inside another hidden one: nothing can be
+    mounted over what is no longer visible. Hiding a folder around the workspace does not hide what lies in it."""
     paths = dict.fromkeys(hidden)
     around = {path for path in paths if workspace.startswith(f"{path}/")}
     outermost: list[str] = []
@@ -269,7 +263,7 @@ def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
         above = paths.keys() & map(str, Path(path).parents)
         if not (above - around if path.startswith(f"{workspace}/") else above):
             outermost.append(path)
-    return tuple(outermost)
+    return tuple(filter(around.__contains__, outermost)), tuple(path for path in outermost if path not in around)
 
 
 def _list_below(home: Path, names: str) -> tuple[str, ...]:

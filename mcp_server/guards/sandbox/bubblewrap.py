@@ -88,7 +88,7 @@ def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: l
     for path in access.caches:
         arguments += ["--bind-try", path, path]
     # The workspace is mounted into the empty folder that hides its parent, so that folder turns read-only only later.
-    arguments += [word for path in access.hidden_above_workspace for word in (*EMPTY_FOLDER, path)]
+    arguments += [word for path in access.hidden_around for word in (*EMPTY_FOLDER, path)]
     arguments += ["--bind" if access.writable else "--ro-bind", access.workspace, access.workspace]
     if access.writable:
         # Sorted, so that an outer folder is mounted first; otherwise it would cover the inner one.
@@ -97,8 +97,8 @@ def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: l
             arguments += ["--ro-bind-try" if read_only else "--bind-try", path, path]
     for path in access.installed:
         arguments += ["--ro-bind-try", path, path]
-    arguments += list(_build_hiding_arguments(access.hidden_elsewhere))
-    arguments += [word for path in access.hidden_above_workspace for word in ("--remount-ro", path)]
+    arguments += list(_build_hiding_arguments(access.hidden))
+    arguments += [word for path in access.hidden_around for word in ("--remount-ro", path)]
     return [*arguments, "--chdir", access.folder, "--"]
 
 

@@ -100,9 +100,13 @@ def count_running_threads() -> int:
 
 def build_open_paths(access: ChildAccess, private: str) -> dict[str, list[str]]:
     """List which paths are open for which access, by the names that `landlock_exec` knows."""
-    closed = {*access.emptied, *access.hidden, "/dev", access.workspace}
+    closed = {*access.emptied, *access.hidden, *access.hidden_around, "/dev", access.workspace}
     # The `.gitignore` that keeps our own folder out of the user's repository is no secret, and git reads it.
-    ours = [f"{one}/.gitignore" for one in access.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
+    ours = [
+        f"{one}/.gitignore"
+        for one in (*access.hidden, *access.hidden_around)
+        if os.access(f"{one}/.gitignore", os.R_OK)
+    ]
     visible = find_open_parts(access.workspace, set(access.hidden))
     run = [*ours, *find_open_parts("/", closed), *access.lent, *visible]
     installed = set(access.installed)

@@ -74,3 +74,13 @@ def test_a_program_is_not_found_where_a_command_can_write(
     for folder in closed:
         assert find_program("canary", folder, workspace) is None, folder
     assert find_program("canary", os.pathsep.join([*closed, str(home)]), workspace) == str(outside)
+
+
+def test_a_hidden_folder_around_the_workspace_hides_nothing_in_it(workspace: Path, home: Path) -> None:
+    state, around, inner = workspace / ".menugate", workspace.parent, home / "deep" / "state"
+    for folder in (state, inner):
+        folder.mkdir(parents=True)
+    access = build_access(HostPaths(workspace, home, (state, around, inner, home / "deep")))
+    assert access.hidden_around == (str(around),)
+    assert str(state) in access.hidden
+    assert not {str(home / "deep"), str(inner)} & set(access.hidden), "they lie in a folder that is hidden as a whole"
