@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import find_sandboxes
-from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
 from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.launch import Sandbox

@@ -235,8 +235,8 @@ def log_failure(what: str, fault: BaseException) -> None:
 def build_guards(configuration: Configuration, settings: Settings) -> Guards:
     """What guards the disk against a call, and the machine against a command."""
     from mcp_server.guards.jail import Jail
-    from mcp_server.guards.network.build import build_program_proxy
-    from mcp_server.guards.processes.build import build_command_host
+    from mcp_server.guards.network.network import build_program_proxy
+    from mcp_server.guards.processes.commands import build_command_host
 
     config, paths = configuration.library.config, build_host_paths(configuration, settings)
     jail = Jail(
@@ -328,7 +328,7 @@ def build_port_factories(
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
-    from mcp_server.guards.network.build import build_tool_network
+    from mcp_server.guards.network.network import build_tool_network
     from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
     from mcp_server.guards.search.ripgrep_run import find_ripgrep
     from mcp_server.guards.search.search import FileSearch

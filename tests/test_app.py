@@ -9,7 +9,7 @@ from tests.clients.pipe import pipe
 from tests.clients.within import house
 
 BEHIND = ("mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
-ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader")
+ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader", "httpcore2")
 
 
 def loaded(workspace: Path, home: Path, *called: str) -> set[str]:

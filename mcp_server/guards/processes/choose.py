@@ -1,5 +1,6 @@
 """Which sandbox works on this machine? Each is tried, because a kernel may only seem to support one."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,9 @@ import anyio
 from mcp_server.guards.processes import probe
 from mcp_server.guards.sandbox.access import find_program
 from mcp_server.guards.sandbox.bubblewrap import Bubblewrap
+from mcp_server.guards.sandbox.landlock import Landlock
 from mcp_server.guards.sandbox.launch import Sandbox
+from mcp_server.guards.sandbox.seatbelt import find_seatbelt
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.processes import SandboxPolicy
 
@@ -71,3 +74,10 @@ def find_bubblewrap(search_path: str, workspace: Path) -> Bubblewrap | None:
     """Prefer the distribution's own: some systems let no other create a user namespace."""
     program = "/usr/bin/bwrap" if Path("/usr/bin/bwrap").exists() else find_program("bwrap", search_path, workspace)
     return Bubblewrap(program) if program else None
+
+
+def find_sandboxes(search_path: str, workspace: Path) -> tuple[Sandbox, ...]:
+    """List the sandboxes that could work on this system, best first."""
+    bubblewrap = find_bubblewrap(search_path, workspace)
+    candidates = [bubblewrap, Landlock() if sys.platform == "linux" else None, find_seatbelt()]
+    return tuple(sandbox for sandbox in candidates if sandbox is not None)

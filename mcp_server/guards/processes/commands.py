@@ -12,7 +12,7 @@ import anyio
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.cgroup import ProcessCgroup
 from mcp_server.guards.processes.child import RunningChild
-from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
 from mcp_server.guards.processes.output_file import OutputRoom, OverflowFile
 from mcp_server.guards.processes.spawn import Standby, spawn
 from mcp_server.guards.processes.streams import Source
@@ -88,6 +88,24 @@ class CommandHost:
 
     def build_call_processes(self, demand: Demand, profile: Profile) -> "CallProcesses":
         return CallProcesses(self, demand, profile)
+
+
+def build_command_host(
+    host_paths: HostPaths,
+    jail: Jail,
+    policy: SandboxPolicy = SandboxPolicy.PREFERRED,
+    limits: ProcessLimits | None = None,
+    proxy: Outlet | None = None,
+) -> CommandHost:
+    return CommandHost(
+        host_paths,
+        jail,
+        PathWatch(host_paths.workspace, frozenset(host_paths.private_inside)),
+        limits or ProcessLimits(),
+        ChildRegistry(),
+        SandboxChooser(find_sandboxes(host_paths.search_path, host_paths.workspace), policy),
+        proxy,
+    )
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ async def test_a_way_out_ends_with_its_command(work: Path, box: Sandbox) -> None
         )
         assert all(said.out.endswith(b"hi") for said in await held)
         async with asyncio.timeout(PATIENCE):
-            while proxy.socket_count:
+            while proxy.servers:
                 await asyncio.sleep(0.01)
 
 

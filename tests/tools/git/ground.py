@@ -13,7 +13,7 @@ import jsonschema_rs
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import build_command_host
+from mcp_server.guards.processes.commands import build_command_host
 from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.model.context import Context

@@ -15,8 +15,7 @@ from mcp_server.calls.session_objects import ObjectRegistry, OwnedObject
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import build_command_host
-from mcp_server.guards.processes.commands import CommandHost
+from mcp_server.guards.processes.commands import CommandHost, build_command_host
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.search.search import FileSearch
 from mcp_server.model.context import Context
