@@ -48,8 +48,7 @@ class NetworkStream(Protocol):
 
 class Network(Protocol):
     async def fetch(self, request: Request) -> Response:
-        """Make one request. A redirect is an answer too: whoever follows it makes a new request, which is judged
-        again."""
+        """Make one request. A redirect is an answer too; following it takes a new request, which is judged again."""
         ...
 
     async def connect(self, host: str, port: int) -> NetworkStream:

@@ -24,14 +24,14 @@ CACHES = """
 
 
 class SandboxPolicy(StrEnum):
-    """What the operator says about sandboxes."""
+    """What the operator wants of sandboxes."""
 
     REQUIRED = "required"
-    """If no sandbox works, what needs one does not run."""
+    """If no sandbox works, commands that need one do not run."""
     PREFERRED = "preferred"
-    """If no sandbox works, what needs one needs the next higher profile."""
+    """If no sandbox works, commands that need one need the next higher profile."""
     OFF = "off"
-    """No sandbox is used, just as if none worked."""
+    """No sandbox is used, as if none worked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Command:
     """For a program that keeps running and speaks a protocol: its stderr stays out of its output."""
     sees_secrets: bool = False
     """It sees files of the workspace that usually hold secrets: for a program that must know every file to tell which
-    one changed. Whoever shows its output must leave their content out."""
+    one changed. The caller must not show their contents."""
     lent: tuple[str, ...] = ()
-    """Full paths of files it can read although their folder, the person's home, is hidden."""
+    """Full paths of files it can read although their folder, the user's home, is hidden."""
     most_output: int = 16 << 20
     """Bytes kept of each stream. The rest is read and dropped, so that nothing blocks."""
     no_more: bool = False
@@ -87,7 +87,7 @@ class CommandResult:
 
 
 def make_command_problem(failure: str) -> Problem:
-    """Build what a caller is told if a command could not start, or was cut off."""
+    """Build the answer for a command that could not start or was cut off."""
     way_out = "Ask the user to run `menugate doctor`, which tries a command and says what is wrong."
     return Problem(Code.TOOL_FAILED, failure, way_out)
 
@@ -174,13 +174,13 @@ class Processes(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """The person's profile, which decides the sandbox."""
+        """The user's profile, which decides the sandbox."""
         ...
 
     @property
     def fixed(self) -> Sequence[str]:
-        """Places of the workspace that menugate itself runs from, which no child of this grant can change; `.` for all
-        of it."""
+        """Places in the workspace that menugate itself runs from and no child of this grant can change; `.` for all of
+        it."""
         ...
 
     def open_overflow(self) -> OutputOverflow:

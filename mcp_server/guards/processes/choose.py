@@ -1,4 +1,4 @@
-"""Which sandbox works on this machine? Each is tried, because a kernel may only seem to support one."""
+"""Which sandbox works on this machine? We try each, because a kernel may only seem to support one."""
 
 import sys
 from collections.abc import Callable

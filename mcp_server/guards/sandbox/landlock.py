@@ -27,9 +27,9 @@ NAME = "landlock"
 CONFINE = Path(__file__).parents[1] / "processes/programs/landlock_exec.py"
 """Run by path, not imported: its imports take milliseconds that a server start cannot spare."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
-DEEPEST = 12
+MAX_DEPTH = 12
 UNSEEN = {"GIT_CONFIG_GLOBAL": "/dev/null"}
-"""git stops if this file exists but cannot be read. Make git act as if it did not exist."""
+"""git stops if the file exists but cannot be read, so point it elsewhere."""
 
 
 def write_plan_file(plan: Mapping[str, Any]) -> int:
@@ -63,9 +63,9 @@ class Landlock:
 
 
 def build_plan(spec: LaunchSpec, private: str) -> dict[str, Any]:
-    most = build_resource_limits(spec.limits, spec.seconds)
+    bounds = build_resource_limits(spec.limits, spec.seconds)
     # The kernel counts by user, not by child, so add what already runs.
-    most[resource.RLIMIT_NPROC] += count_running_threads()
+    bounds[resource.RLIMIT_NPROC] += count_running_threads()
     proxy_plan = {}
     if spec.proxy_socket is not None:
         network_filter = limits.build_syscall_filter(limits.NETWORK) or b""
@@ -76,21 +76,21 @@ def build_plan(spec: LaunchSpec, private: str) -> dict[str, Any]:
         "outside": next(one for one in spec.access.emptied if Path(one).is_dir()),
         "filter": limits.build_syscall_filter(()) or b"",
         "folder": spec.access.folder,
-        "bounds": most,
+        "bounds": bounds,
     }
 
 
 def build_supervised_launch(
     argv: tuple[str, ...],
     terminal: bool,
-    walls: Mapping[str, Any] | None = None,
+    restrictions: Mapping[str, Any] | None = None,
     private: "tempfile.TemporaryDirectory[str] | None" = None,
 ) -> Launch:
-    """Launch with a supervisor that ends all the child's processes; sandboxed only if `walls` say so."""
-    control, holding = os.pipe()
-    status, saying = os.pipe()
-    plan = {**(walls or {}), "nice": NICENESS, "keep": (saying, control, os.getpid(), terminal)}
-    return Launch(list(argv), LandlockTether(status, holding, private), (control, saying), plan=plan)
+    """Launch with a supervisor that ends all the child's processes; sandboxed only if `restrictions` say so."""
+    child_control, control = os.pipe()
+    status, child_status = os.pipe()
+    plan = {**(restrictions or {}), "nice": NICENESS, "keep": (child_status, child_control, os.getpid(), terminal)}
+    return Launch(list(argv), LandlockTether(status, control, private), (child_control, child_status), plan=plan)
 
 
 def count_running_threads() -> int:
@@ -125,7 +125,7 @@ def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[s
     inside = folder.rstrip("/") + "/"
     if not any(one.startswith(inside) for one in closed):
         yield folder
-    elif depth < DEEPEST:
+    elif depth < MAX_DEPTH:
         with suppress(OSError):
             for entry in sorted(Path(folder).iterdir()):
                 if not entry.is_symlink():
@@ -137,7 +137,7 @@ class LandlockTether:
     """The tether of a child with a supervisor, which ends everything when its pipe closes."""
 
     status: int
-    holding: int
+    control: int
     private: "tempfile.TemporaryDirectory[str] | None"
     """The child's own temporary folder, removed with the child."""
     reason: str = ""
@@ -146,23 +146,22 @@ class LandlockTether:
         return process.pid
 
     def kill_all(self) -> None:
-        if self.holding >= 0:
-            os.close(self.holding)
-            self.holding = -1
+        if self.control >= 0:
+            os.close(self.control)
+            self.control = -1
 
     def find_exit_code(self) -> int | None:
         os.set_blocking(self.status, False)
-        said = b""
+        report = b""
         with suppress(BlockingIOError):
             while data := os.read(self.status, 4096):
-                said += data
-        if found := re.search(rb"^unable (.*)", said):
-            # If the process could not become the command it has ended too, but with an exit code that is not the
-            # command's.
-            self.reason = found[1].decode(errors="replace")
+                report += data
+        # A process that could not become the command ends as well, with an exit code that is not the command's.
+        if match := re.search(rb"^unable (.*)", report):
+            self.reason = match[1].decode(errors="replace")
             return None
-        found = re.search(rb"^exit (\d+)", said, re.MULTILINE)
-        return int(found[1]) if found else None
+        match = re.search(rb"^exit (\d+)", report, re.MULTILINE)
+        return int(match[1]) if match else None
 
     def close(self) -> None:
         self.kill_all()

@@ -54,9 +54,9 @@ class ProtectedPaths:
     def list_obeyed_paths(self) -> Iterator[str]:
         """Yield everything that other programs obey; of repositories also what git obeys in them."""
         yield from self.guarded
-        for one in (*self.repositories, *self.inner):
-            yield one
-            yield from (f"{one}/{name}" for name in OBEYED_BY_GIT)
+        for repository in (*self.repositories, *self.inner):
+            yield repository
+            yield from (f"{repository}/{name}" for name in OBEYED_BY_GIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def classify_name(name: str) -> tuple[bool, bool]:
 def _sort_entries(
     root: Path, folder: str, entries: list["os.DirEntry[str]"], private: frozenset[str]
 ) -> tuple[list[str], ...]:
-    """`private` are menugate's own places: hidden whole, and not walked."""
+    """`private`: menugate's own places, which are hidden as a whole and not walked."""
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
@@ -131,13 +131,13 @@ def find_protected_paths(root: Path, private: frozenset[str], known: dict[str, P
     todo = deque([""])
     while todo and len(found) < MAX_FOLDERS:
         path = todo.popleft()
-        one = scan_folder(root, path, private, known.get(path))
-        if one is not None:
-            found[path] = one
-            guarded += one.guarded
-            repositories += one.repositories
-            hidden += one.secret
-            todo += one.folders
+        folder = scan_folder(root, path, private, known.get(path))
+        if folder is not None:
+            found[path] = folder
+            guarded += folder.guarded
+            repositories += folder.repositories
+            hidden += folder.secret
+            todo += folder.folders
     known.clear()
     known.update(found)
     repositories = list(dict.fromkeys(repositories))
@@ -181,12 +181,12 @@ def _read_pointer(file: Path, mark: str = "") -> str:
     """Return what follows the mark in such a file, without ever blocking on it."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        said = os.fsdecode(os.read(opened, MAX_POINTER_BYTES)).rstrip("\n")
+        text = os.fsdecode(os.read(opened, MAX_POINTER_BYTES)).rstrip("\n")
     finally:
         os.close(opened)
-    if not said.startswith(mark):
+    if not text.startswith(mark):
         raise ValueError(file)
-    return said.removeprefix(mark)
+    return text.removeprefix(mark)
 
 
 def find_inner_repositories(root: Path, repository: str, depth: int = 0) -> Iterator[str]:
