@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import find_sandboxes
-from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
 from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.launch import Sandbox
@@ -24,7 +23,7 @@ PAUSE = 0.1
 
 
 def list_sandboxes() -> list[Sandbox]:
-    return list(find_sandboxes(os.environ.get("PATH", os.defpath)))
+    return list(find_sandboxes(os.environ.get("PATH", os.defpath), Path.cwd()))
 
 
 def measure_milliseconds(sandbox: Sandbox, rounds: int) -> list[tuple[float, float]]:

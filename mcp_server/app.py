@@ -131,9 +131,9 @@ class LazyPipeline:
     @cached_property
     def guards(self) -> Guards:
         guards = self.build_guards()
-        self.sandbox.chooser = guards.commands.ladder
+        self.sandbox.chooser = guards.commands.chooser
         # Looked up when needed: over HTTP the pipeline is built before `missing` is set.
-        guards.commands.ladder.missing = lambda: self.missing()
+        guards.commands.chooser.on_missing = lambda: self.missing()
         return guards
 
     @cached_property

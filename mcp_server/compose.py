@@ -235,8 +235,8 @@ def log_failure(what: str, fault: BaseException) -> None:
 def build_guards(configuration: Configuration, settings: Settings) -> Guards:
     """What guards the disk against a call, and the machine against a command."""
     from mcp_server.guards.jail import Jail
-    from mcp_server.guards.network.build import build_program_proxy
-    from mcp_server.guards.processes.build import build_command_host
+    from mcp_server.guards.network.network import build_program_proxy
+    from mcp_server.guards.processes.commands import build_command_host
 
     config, paths = configuration.library.config, build_host_paths(configuration, settings)
     jail = Jail(
@@ -267,7 +267,7 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
     runs = build_run_lifecycle(configuration, core, guards, memory)
     navigators = Navigators(policy, core.sessions, core.postures, runs)
     workspace = str(settings.workspace)
-    guards.commands.nursery.born = register_child_process
+    guards.commands.registry.on_start = register_child_process
     return Pipeline(
         current_policy=policy,
         postures=core.postures,
@@ -328,7 +328,7 @@ def build_port_factories(
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
-    from mcp_server.guards.network.build import build_tool_network
+    from mcp_server.guards.network.network import build_tool_network
     from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
     from mcp_server.guards.search.ripgrep_run import find_ripgrep
     from mcp_server.guards.search.search import FileSearch
@@ -342,7 +342,7 @@ def build_port_factories(
         processes=guards.commands.build_call_processes,
         network=build_tool_network(configuration.library.config.network),
         belongings=lambda session: core.session_objects.build_session_objects(session.id),
-        person=partial(PersonChannel, store, *(partial(look, settings.search_path, settings.home) for look in looks)),
+        person=partial(PersonChannel, store, *(partial(look, guards.commands.paths) for look in looks)),
         records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,

@@ -20,7 +20,7 @@ from mcp_server.compose import build_guards, build_health_response
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
-from mcp_server.guards.spill import ENDING, ONE_DAY_NS, Spill
+from mcp_server.guards.spill import ONE_DAY_NS, SUFFIX, Spill
 from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.processes import Command
@@ -276,8 +276,8 @@ async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, st
     commands = build_guards(found, settings).commands
     posture = found.posture.cap_profile(found.policy.ceiling)
     profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
-    says = await commands.ladder.describe_sandbox()
-    if not commands.ladder.name:
+    says = await commands.chooser.describe_sandbox()
+    if not commands.chooser.name:
         return says, "note"
     try:
         ran = await commands.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile).run(
@@ -304,7 +304,7 @@ def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthF
 def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
     """Files that killed servers left behind."""
     spill = Spill(settings.state / "spill")
-    old = [path for path in find_files(settings.state / "spill", f"*{ENDING}") if is_day_old(path)]
+    old = [path for path in find_files(settings.state / "spill", f"*{SUFFIX}") if is_day_old(path)]
     if old:
         says = f"{format_count(len(old), 'saved result')} older than a day."
         yield HealthFinding(

@@ -9,7 +9,7 @@ from tests.clients.pipe import pipe
 from tests.clients.within import house
 
 BEHIND = ("mcp_server.guards", "mcp_server.calls.pipeline", "mcp_server.health", "tree_sitter")
-ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader")
+ELSEWHERE = ("mcp_server.wire.http", "mcp_server.wire.spans", "mcp_server.state.reader", "httpcore2")
 
 
 def loaded(workspace: Path, home: Path, *called: str) -> set[str]:
@@ -47,5 +47,5 @@ async def test_a_sandbox_that_is_missing_is_told_of_where_the_gate_stood_before(
         assert one.pipeline.is_built, "over a network it does not wait for the first call"
         told: list[str] = []
         one.pipeline.missing = lambda: told.append("missing")
-        one.pipeline.guards.commands.ladder.missing()
+        one.pipeline.guards.commands.chooser.on_missing()
     assert told == ["missing"]

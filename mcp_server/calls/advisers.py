@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from mcp_server.calls.reviews import Check, CheckResult, FinishedRun, limit_lines
 from mcp_server.config.prompts import PromptError
-from mcp_server.guards.network.build import build_single_place_network
+from mcp_server.guards.network.network import build_single_place_network
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import mark_untrusted, sanitize
 from mcp_server.guards.spill import cut_middle

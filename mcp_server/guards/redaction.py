@@ -1,7 +1,7 @@
 """Which parts of a text are secrets, and how does it read without them?
 
-Two nets: the exact values menugate knows, in every common spelling, and anything that looks like a credential. The
-second is narrow on purpose: source code mentions passwords all day, and a redacted line cannot be edited.
+Removed are the exact values that menugate knows, in every common spelling, and anything that looks like a credential.
+The second kind is narrow on purpose: source code often mentions passwords, and a redacted line cannot be edited.
 """
 
 import base64
@@ -15,10 +15,10 @@ from urllib.parse import quote, quote_plus
 from mcp_server.guards.spill import cut_middle
 
 REDACTED = "[redacted]"
-SHORTEST = 8
-"""A shorter value would match everywhere and hide only ordinary words."""
-SHORTEST_LINE = 16
-DEEPEST = 200
+MIN_SECRET_CHARS = 8
+"""A shorter value would match in ordinary words."""
+MIN_LINE_CHARS = 16
+MAX_DEPTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ def _is_code(key: str, value: str, before: str) -> bool:
         return False
     if not re.fullmatch(r"[A-Za-z_.]+", value):
         return re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)+", value) is not None
-    return "_" in value or "." in value or not passing or SPEAKING.search(value) is not None
+    return "_" in value or "." in value or not passing or CODE_WORD.search(value) is not None
 
 
 PLACEHOLDERS = (REDACTED, "$", "<", "{", "%(", "***", "...", "xxx", "your-", "your_", "YOUR_")
 WORDS = {"none", "null", "true", "false", "undefined", "string", "required", "optional", "password", "secret", "token"}
-SPEAKING = re.compile(r"(?i)pass|secret|token|key|self|arg|conf|setting|str|env|input|param|value|field|none|any")
+CODE_WORD = re.compile(r"(?i)pass|secret|token|key|self|arg|conf|setting|str|env|input|param|value|field|none|any")
 WORD = r"(?<![A-Za-z0-9])"
 NAMES = (
     r"password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization"
@@ -128,7 +128,7 @@ NOT_SECRET_KEY = re.compile(r"(?i)page|next|continu|progress|sync|csrf|max")
 
 
 class Redactor:
-    """Knows the values that may never be shown, and filters every outgoing text."""
+    """Knows the values that must never be shown, and removes them from every outgoing text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = {form for secret in secrets for form in _build_spellings(secret)}
@@ -163,25 +163,23 @@ class Redactor:
                     break
         return text
 
-    def redact_value(self, value: Any, named: bool = False, depth: int = 0) -> Any:
-        """Return the same JSON without secrets: those inside its strings, and any value whose key marks it as a
-        secret, which is what `named` says of this one."""
+    def redact_value(self, value: Any, under_secret_key: bool = False, depth: int = 0) -> Any:
+        """Return the same JSON without secrets: those inside its strings, and every value whose key marks it as one.
+        `under_secret_key`: the key of this value does."""
         if isinstance(value, str):
-            return REDACTED if named and value else self.redact(value)
-        if depth > DEEPEST:
+            return REDACTED if under_secret_key and value else self.redact(value)
+        if depth > MAX_DEPTH:
             return REDACTED if isinstance(value, Mapping | list | tuple) else value
         if isinstance(value, Mapping):
-            return self._redact_mapping(cast(Mapping[Any, Any], value), depth + 1)
+            return {
+                self.redact(key) if isinstance(key, str) else key: self.redact_value(
+                    inner, is_secret_key(key), depth + 1
+                )
+                for key, inner in cast(Mapping[Any, Any], value).items()
+            }
         if isinstance(value, list | tuple):
-            return [self.redact_value(item, named, depth + 1) for item in cast(Iterable[Any], value)]
+            return [self.redact_value(item, under_secret_key, depth + 1) for item in cast(Iterable[Any], value)]
         return value
-
-    def _redact_mapping(self, value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for key, inner in value.items():
-            text = isinstance(key, str)
-            found[self.redact(key) if text else key] = self.redact_value(inner, text and is_secret_key(key), depth)
-        return found
 
     def redact_and_cut(self, text: str, limit: int) -> str:
         """At most `limit` characters, without secrets, and without half a secret at a cut."""
@@ -189,16 +187,18 @@ class Redactor:
         return text if len(text) <= limit else cut_middle(text, limit)
 
 
-def is_secret_key(key: str) -> bool:
+def is_secret_key(key: Any) -> bool:
     """Does this key mark its value as a secret?"""
-    return SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
+    return isinstance(key, str) and SECRET_KEY.search(key) is not None and NOT_SECRET_KEY.search(key) is None
 
 
 def _build_spellings(secret: str) -> Iterator[str]:
-    if len(secret) < SHORTEST:
+    if len(secret) < MIN_SECRET_CHARS:
         return
     lines = [line.strip() for line in secret.splitlines()]
-    parts = [secret] + [line for line in lines if len(line) >= SHORTEST_LINE and "-----" not in line] * (len(lines) > 1)
+    parts = [secret] + [line for line in lines if len(line) >= MIN_LINE_CHARS and "-----" not in line] * (
+        len(lines) > 1
+    )
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass")
         yield from (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1])

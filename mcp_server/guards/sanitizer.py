@@ -1,7 +1,7 @@
-"""Is this text safe to show? Removes what a terminal or a model would obey without the person seeing it.
+"""Is this text safe to show? Removes what a terminal or a model would obey without you seeing it.
 
-Only for text from outside. A workspace file never passes through here: an edit has to match its every byte. Nothing
-visible is removed, so text that tries to hide a line by overwriting it shows both lines.
+Only for text from outside. Workspace files never pass through here, because an edit must match every byte. Nothing
+visible is removed, so a text that overwrites a line to hide it shows both lines.
 """
 
 import re
@@ -54,7 +54,7 @@ SOURCE_LIMIT = 200
 
 
 def sanitize(text: str) -> str:
-    """Return the text as a person would read it. Idempotent."""
+    """Return the text without invisible parts. Idempotent."""
     if not text.isascii():
         for eight, seven in TWINS.items():
             text = text.replace(eight, seven)

@@ -1,7 +1,7 @@
 """Where does the rest of a long result go? Into a file beside menugate's state, which `Read` may open for a day.
 
-The folder lies in the workspace, where a sandboxed command may plant anything: nothing found there is followed or
-overwritten, and a folder that is no longer ours alone is not used.
+The folder lies in the workspace, where a sandboxed command may plant anything. So no link in it is followed and no file
+overwritten, and a folder that others can write to is not used.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 
 # Where may a long text be cut? Between words, never inside one, so that no half of a token stays readable.
 
-LONGEST_WORD = 512
+MAX_WORD_CHARS = 512
 """A longer word is cut wherever the limit falls: a line of two million characters has no better place."""
 NOTICE = 120
 """Characters reserved for the note about what was left out."""
@@ -58,32 +58,32 @@ def cut_middle(text: str, limit: int) -> str:
 
 def _find_gap_before(text: str, at: int) -> int:
     """Find the last gap at or before this position."""
-    for place in range(at, max(at - LONGEST_WORD, 0), -1):
+    for place in range(at, max(at - MAX_WORD_CHARS, 0), -1):
         if text[place - 1].isspace() or text[place].isspace():
             return place
-    return at if at > LONGEST_WORD else 0
+    return at if at > MAX_WORD_CHARS else 0
 
 
 def _find_gap_after(text: str, at: int) -> int:
     """Find the first gap at or after this position."""
     if at <= 0 or at >= len(text):
         return min(max(at, 0), len(text))
-    for place in range(at, min(at + LONGEST_WORD, len(text))):
+    for place in range(at, min(at + MAX_WORD_CHARS, len(text))):
         if text[place - 1].isspace() or text[place].isspace():
             return place
-    return at if len(text) - at > LONGEST_WORD else len(text)
+    return at if len(text) - at > MAX_WORD_CHARS else len(text)
 
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 ONE_DAY_NS = 24 * 3600 * 10**9
-MOST_TWINS = 10_000
-ENDING = ".txt"
+MAX_SAME_NAME = 10_000
+SUFFIX = ".txt"
 NOTE_ROOM = 1_000
 
 
 class Spill:
-    """Keeps whole the texts that are too long to show. They are redacted before they get here."""
+    """Keeps the full text of results that are too long to show. They are redacted before they get here."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,14 +94,14 @@ class Spill:
         data = text.encode("utf-8", "backslashreplace")
         folder = self._open_folder(create=True)
         try:
-            for twin in range(1, MOST_TWINS):
-                path = f"{stem}{ENDING}" if twin == 1 else f"{stem}-{twin}{ENDING}"
+            for number in range(1, MAX_SAME_NAME):
+                path = f"{stem}{SUFFIX}" if number == 1 else f"{stem}-{number}{SUFFIX}"
                 with suppress(FileExistsError):
                     self._write_file(folder, path, data)
                     return self.folder / path
         finally:
             os.close(folder)
-        raise FileExistsError(f"{MOST_TWINS} results are named {stem}")
+        raise FileExistsError(f"{MAX_SAME_NAME} results are named {stem}")
 
     @staticmethod
     def _write_file(folder: int, path: str, data: bytes) -> None:
@@ -124,7 +124,7 @@ class Spill:
                 old = [
                     entry.name
                     for entry in found
-                    if entry.name.endswith(ENDING)
+                    if entry.name.endswith(SUFFIX)
                     and entry.is_file(follow_symlinks=False)
                     and now_ns - entry.stat(follow_symlinks=False).st_mtime_ns > older_than_ns
                 ]
@@ -163,13 +163,13 @@ def spill_long_text(text: str, most: int, spill: Spill, name: str) -> tuple[str,
         note = f"The rest could not be kept ({error.strerror or error}). Ask for less at a time."
         return f"{shown.text}\n\n[{note}]"[:most], None
     call = json.dumps({"file_path": str(path), "offset": shown.next_line}, ensure_ascii=False)
-    note = f"{shown.left_out:,} of {len(text):,} characters were cut out of the middle. Go on with Read {call}"
+    note = f"{shown.left_out:,} of {len(text):,} characters were cut out of the middle. Continue with Read {call}"
     room = most - len(note) - 4
     return f"{shown.text[: max(room, 0)]}\n\n[{note}]", path
 
 
 def open_swept_spill(folder: Path) -> Spill:
-    """The folder, without the files of which the day is over."""
+    """Open the folder and remove files older than a day."""
     spill = Spill(folder)
     spill.remove_old_files(ONE_DAY_NS, time.time_ns())
     return spill

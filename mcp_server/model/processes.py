@@ -24,14 +24,14 @@ CACHES = """
 
 
 class SandboxPolicy(StrEnum):
-    """What the operator says about sandboxes."""
+    """What the operator wants of sandboxes."""
 
     REQUIRED = "required"
-    """If no sandbox works, what needs one does not run."""
+    """If no sandbox works, commands that need one do not run."""
     PREFERRED = "preferred"
-    """If no sandbox works, what needs one needs the next higher profile."""
+    """If no sandbox works, commands that need one need the next higher profile."""
     OFF = "off"
-    """No sandbox is used, just as if none worked."""
+    """No sandbox is used, as if none worked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class CommandResult:
 
 
 def make_command_problem(failure: str) -> Problem:
-    """Build what a caller is told if a command could not start, or was cut off."""
+    """Build the answer for a command that could not start or was cut off."""
     way_out = "Ask the user to run `menugate doctor`, which tries a command and says what is wrong."
     return Problem(Code.TOOL_FAILED, failure, way_out)
 

@@ -1,4 +1,4 @@
-"""Did this shell line run the project's tests, and did they pass? The only place that decides this.
+"""Did this shell line run the project's tests, and did they pass? Nothing else decides that.
 
 A line runs tests if one of its commands is a program that does, judged by its words: `grep pytest notes.md` is not.
 Whether they passed is judged by the exit code, and only if that is the tests' own: after `pytest | tail` or
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from mcp_server.model.results import Ending, Problem, Question
-from mcp_server.model.shell import ReadLine, ShellCommand, ShellLine, WordRole
+from mcp_server.model.shell import ReadLine, ShellCommand, ShellLine, WordRole, get_program_name
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 
 PASSED, FAILED = "passed", "failed"
@@ -31,7 +31,9 @@ class LineEvidence(StrEnum):
     """The line is the test run and nothing else."""
 
 
-EVERY = frozenset(("pytest", "py.test", "tox", "nox", "nose2", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest"))
+TEST_RUNNERS = frozenset(
+    ("pytest", "py.test", "tox", "nox", "nose2", "jest", "vitest", "mocha", "rspec", "phpunit", "ctest")
+)
 """Programs that do nothing but run tests."""
 MODULES = frozenset(("pytest", "unittest", "tox", "nox", "nose2"))
 BY_COMMAND: Mapping[str, frozenset[str]] = {
@@ -52,12 +54,12 @@ BY_TARGET: Mapping[str, frozenset[str]] = {
 }
 """Programs that run every target in their arguments."""
 SCRIPTS = frozenset(("npm", "yarn", "pnpm", "bun"))
-THROUGH = frozenset(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"))
+RUN_WRAPPERS = frozenset(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"))
 """Programs that start the one after `run`."""
-AHEAD = frozenset(("env", "timeout", "time", "nice", "command", "xvfb-run", "npx", "bunx", "uvx")) | THROUGH
+WRAPPERS = frozenset(("env", "timeout", "time", "nice", "command", "xvfb-run", "npx", "bunx", "uvx")) | RUN_WRAPPERS
 """Programs that start the one after them."""
 SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
-VALUED = frozenset(
+OPTIONS_WITH_VALUE = frozenset(
     ("-C", "-n", "-k", "-s", "-u", "-p", "-w", "--prefix", "--dir", "--with", "--python", "--extra", "--group")
 )
 """Options of such programs that take the next word as a value."""
@@ -118,31 +120,29 @@ def _is_deciding(line: ShellLine, evidence: Sequence[LineEvidence]) -> bool:
 def _judge_command(command: ShellCommand, read: ReadLine, depth: int) -> LineEvidence:
     settings = [word.text for word in command.words if word.role is WordRole.ASSIGNMENT]
     words = [word.text for word in command.words if word.role is WordRole.WORD]
-    odd = any(word.role is WordRole.KEYWORD for word in command.words)
-    if odd or any(STEERING.fullmatch(setting) for setting in settings):
+    has_keyword = any(word.role is WordRole.KEYWORD for word in command.words)
+    if has_keyword or any(STEERING.fullmatch(setting) for setting in settings):
         return LineEvidence.UNCLEAR if _is_test_run(words) else LineEvidence.NONE
     if _is_test_run(words):
         # Other settings may make the program test something else.
-        return LineEvidence.PROOF if all(one.startswith("PYTHON") for one in settings) else LineEvidence.EXIT_CODE
-    while words and _get_program(words) in AHEAD:
+        return (
+            LineEvidence.PROOF if all(setting.startswith("PYTHON") for setting in settings) else LineEvidence.EXIT_CODE
+        )
+    while words and get_program_name(words[0]) in WRAPPERS:
         words = _skip_options(words[1:])
         if words[:1] == ["run"]:
             words = _skip_options(words[1:])
-    if len(words) > 2 and _get_program(words) in SHELLS and re.fullmatch("-[a-z]*c", words[1]):
+    if len(words) > 2 and get_program_name(words[0]) in SHELLS and re.fullmatch("-[a-z]*c", words[1]):
         inner = judge_line(read(words[2]), read, depth + 1)
         return LineEvidence.EXIT_CODE if inner is LineEvidence.PROOF else inner
     return LineEvidence.EXIT_CODE if _is_test_run(words) else LineEvidence.NONE
-
-
-def _get_program(words: Sequence[str]) -> str:
-    return words[0].rsplit("/", 1)[-1]
 
 
 def _skip_options(words: list[str]) -> list[str]:
     """Return the words from the first one that is not an option, a setting or a duration."""
     at = 0
     while at < len(words) and re.fullmatch(r"-.*|\w+=.*|\d+[smhd]?", words[at], re.DOTALL):
-        at += 2 if words[at] in VALUED else 1
+        at += 2 if words[at] in OPTIONS_WITH_VALUE else 1
     return [*words[at:]]
 
 
@@ -150,21 +150,23 @@ def _is_test_run(words: list[str]) -> bool:
     """True if these words run tests."""
     if not words or NOT_TESTING.intersection(words[1:]):
         return False
-    name, rest = _get_program(words), words[1:]
+    name, rest = get_program_name(words[0]), words[1:]
     if NOT_TESTING_OF.get(name, frozenset()).intersection(rest):
         return False
-    if name in EVERY:
+    if name in TEST_RUNNERS:
         return True
     if PYTHON.fullmatch(name):
         return len(rest) > 1 and ((rest[0] == "-m" and rest[1] in MODULES) or rest[:2] == ["manage.py", "test"])
     if name == "node":
         return "--test" in rest
-    if name in THROUGH:
+    if name in RUN_WRAPPERS:
         return rest[:1] == ["run"] and _is_test_run(rest[1:])
     if name in BY_TARGET:
         return bool(BY_TARGET[name].intersection(rest))
+    if name not in SCRIPTS and name not in BY_COMMAND:
+        return False
     plain = _skip_options(rest)
     if name in SCRIPTS and plain[:1] in (["run"], ["run-script"], ["exec"]):
-        return len(plain) > 1 and (re.fullmatch("test(?::.*)?", plain[1]) is not None or plain[1] in EVERY)
+        return len(plain) > 1 and (re.fullmatch("test(?::.*)?", plain[1]) is not None or plain[1] in TEST_RUNNERS)
     first = plain[0] if plain else ""
-    return first in BY_COMMAND.get(name, frozenset()) or (name in SCRIPTS and first in EVERY)
+    return first in BY_COMMAND.get(name, frozenset()) or (name in SCRIPTS and first in TEST_RUNNERS)

@@ -1,14 +1,14 @@
-"""Would this shell line speak for the person? Some of menugate's own commands act for them, others only read.
+"""Would this shell line act for the user? Some of menugate's own commands do, others only read.
 
 A line with a command that acts is refused at every profile; if the line cannot be parsed, the name anywhere in it is
-enough. Only words are checked, so a line that computes the name passes here; the command itself checks who started it,
-and refuses then.
+enough. Only words are checked, so a line that computes the name passes here. The command itself refuses then: it checks
+which process started it.
 """
 
 import re
 from collections.abc import Mapping
 
-from mcp_server.model.shell import ReadLine
+from mcp_server.model.shell import ReadLine, get_program_name
 from mcp_server.policy.shell import list_commands
 
 ACTS: Mapping[str, bool | frozenset[str]] = {
@@ -47,7 +47,7 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "help": False,
     "version": False,
 }
-"""For every command: whether it answers, chooses or changes something for the person, or which words after it do."""
+"""For every command: whether it answers, chooses or changes something for the user, or which words after it do."""
 MODULES = ("mcp_server", "mcp_server.__main__", "mcp_server.cli", "mcp_server.cli.main")
 MODULE_OPTION = re.compile("-[bBdEhiIOPqRsSuvVx?]*m(.*)", re.DOTALL)
 """Python's `-m`, alone or after options without a value; the module follows it, or is the next word."""
@@ -60,7 +60,7 @@ SIGNS = re.compile("[;&|()`<>]")
 
 
 def find_acting_command(text: str, read: ReadLine) -> str | None:
-    """Find the menugate command by which the line would speak for the person; None if there is none."""
+    """Find the menugate command by which the line would act for the user; None if there is none."""
     commands = list_commands(text, read)
     if commands is None:
         return _find_command_in_unparsed_line(text)
@@ -68,7 +68,7 @@ def find_acting_command(text: str, read: ReadLine) -> str | None:
 
 
 def _find_command_in_unparsed_line(text: str) -> str | None:
-    """Find a command that acts anywhere after a mention of the program, since nobody can tell what the line runs."""
+    """Find a command that acts anywhere after a mention of the program, since what the line runs is unknown."""
     words = iter(SIGNS.sub(" ", QUOTES.sub("", text)).split())
     for word in words:
         if _get_program_name(word) == "menugate" or word.removeprefix("-m") in MODULES:
@@ -77,12 +77,14 @@ def _find_command_in_unparsed_line(text: str) -> str | None:
 
 
 def _find_command_in_words(words: tuple[str, ...]) -> str | None:
-    """Find the command that these words run, anywhere after a runner: its own options cannot be told from it."""
-    anywhere = bool(words) and _get_program_name(words[0]) in RUNNERS
+    """Find the command that these words run. After a runner it may be any word: what belongs to the runner's own
+    options is unknown."""
+    first = _get_program_name(words[0]) if words else ""
+    anywhere, is_python = first in RUNNERS, first.startswith(("python", "pypy"))
     for at, word in enumerate(words):
         if _get_program_name(word) == "menugate" and (at == 0 or anywhere):
             return _get_acting_command(words[at + 1 :])
-        if at and (anywhere or _is_python(words[0])) and (option := MODULE_OPTION.fullmatch(word)):
+        if at and (anywhere or is_python) and (option := MODULE_OPTION.fullmatch(word)):
             module, *rest = (option[1], *words[at + 1 :]) if option[1] else (*words[at + 1 :], "")
             if module in MODULES:
                 return _get_acting_command(tuple(rest))
@@ -98,8 +100,4 @@ def _get_acting_command(words: tuple[str, ...]) -> str | None:
 
 
 def _get_program_name(word: str) -> str:
-    return word.rsplit("/", 1)[-1].casefold().removesuffix(".exe")
-
-
-def _is_python(word: str) -> bool:
-    return _get_program_name(word).startswith(("python", "pypy"))
+    return get_program_name(word).casefold().removesuffix(".exe")

@@ -18,12 +18,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from mcp_server.model.shell import ReadLine
+from mcp_server.model.shell import ReadLine, get_program_name
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import LONGEST, Path, Text, compile_path_glob, compile_text_glob, split_path
 from mcp_server.policy.paths import Test, build_place_test
 from mcp_server.policy.rule_syntax import ParsedRule, Predicate, PredicateOperator
-from mcp_server.policy.shell import compile_command_pattern, find_pattern_program, get_program_name, list_commands
+from mcp_server.policy.shell import compile_command_pattern, find_pattern_program, list_commands
 
 # An index of rules by word: a specifier with a literal name in it matches only calls with that name, as the program of
 # a command or along a path. So of a thousand rules about one tool, only the few that could match are tested.

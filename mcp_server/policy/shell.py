@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-from mcp_server.model.shell import ReadLine, ShellLine
+from mcp_server.model.shell import ReadLine, ShellLine, get_program_name
 from mcp_server.policy.globs import Impossible, Text, compile_text_glob
 
 Command: TypeAlias = tuple[str, ...]
@@ -192,10 +192,6 @@ def _has_starred_words(command: Command, words: Command, each: Sequence[Text]) -
         else:
             ends = {start + 1 for start in starts if _may_be_word(command[start], word)}
     return bool(ends) if words[-1].endswith("*") else len(command) in ends
-
-
-def get_program_name(word: str) -> str:
-    return word.rsplit("/", 1)[-1]
 
 
 def _skip_options(command: Command, starts: set[int]) -> set[int]:

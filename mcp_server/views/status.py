@@ -68,10 +68,10 @@ def describe_guards(settings: "Settings", configuration: "Configuration") -> dic
     """How the guards work on this machine, found out by trying: a kernel may only claim to support something."""
     import asyncio
 
-    from mcp_server.guards.processes.build import find_sandboxes
-    from mcp_server.guards.processes.choose import SandboxChooser
+    from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
 
-    sandboxes = SandboxChooser(find_sandboxes(settings.search_path), configuration.library.config.sandbox)
+    candidates = find_sandboxes(settings.search_path, settings.workspace)
+    sandboxes = SandboxChooser(candidates, configuration.library.config.sandbox)
     return {
         "paths": describe_path_guard()[0],
         "search": describe_search_engine(settings),

@@ -32,7 +32,7 @@ HOUSE = Path(mcp_server.__file__).parents[1]
 LIBRARIES = [one for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
 SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 SCRIPT = "import sys\nfrom mcp_server.cli.main import main\nsys.exit(main())\n"
-UNSHELTERED = "import mcp_server.guards.processes.build as one\none.find_bubblewrap = lambda _path: None\n"
+UNSHELTERED = "import mcp_server.guards.processes.choose as one\none.find_bubblewrap = lambda *_: None\n"
 """Put before a start: bubblewrap is not found, and the next sandbox is taken."""
 VICTIM = "mcp_server/cli/approvals.py"
 ATTACK = """

@@ -14,7 +14,7 @@ from mcp_server.calls.reviews import MAX_NAMED, CheckResult, FinishedRun
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import PromptFolder as Folder
 from mcp_server.config.prompts import Prompts
-from mcp_server.guards.network.build import build_single_place_network
+from mcp_server.guards.network.network import build_single_place_network
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.network import Request

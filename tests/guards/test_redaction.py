@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mcp_server.guards import redaction
 from mcp_server.guards.redaction import REDACTED, Redactor, is_secret_key
-from mcp_server.guards.spill import LONGEST_WORD, cut_into_parts, cut_middle
+from mcp_server.guards.spill import MAX_WORD_CHARS, cut_into_parts, cut_middle
 from tests.sizes import scale
 
 HOUSE = Path(__file__).parents[2]
@@ -181,7 +181,7 @@ def test_a_cut_says_what_it_left_out() -> None:
 
 def test_one_endless_word_is_cut_where_the_room_ends() -> None:
     assert len(cut_middle("x" * 10**6, 10_000)) > 9_800
-    assert cut_into_parts("x" * LONGEST_WORD, 300).head == ""
+    assert cut_into_parts("x" * MAX_WORD_CHARS, 300).head == ""
 
 
 # Anything worse than linear would take hours on these; the processor time is rationed instead of the clock watched.

@@ -7,6 +7,7 @@ back and connect to it directly, so that no second lookup can return a different
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -119,3 +120,9 @@ class Egress:
                 f"`{to_printable_ascii(host)}` leads to {address}, which is {purpose}.",
                 f"The user can allow that address in {ALLOW_SETTING}.",
             )
+
+
+async def close_writer(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError), anyio.move_on_after(1.0, shield=True):
+        await writer.wait_closed()

@@ -1,4 +1,4 @@
-"""How does a tool send an HTTP request? The `Network` port: one request at a time through `Egress`, within limits.
+"""How is an HTTP request sent? One at a time through `Egress`, within limits.
 
 Loaded with the first request, because loading the HTTP library takes longer than a server may take to start.
 """
@@ -6,7 +6,6 @@ Loaded with the first request, because loading the HTTP library takes longer tha
 import asyncio
 import ssl
 from collections.abc import AsyncIterable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,72 +13,10 @@ from urllib.parse import urlsplit
 import anyio
 import httpcore2
 
-from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams
-from mcp_server.guards.network.proxy import close_writer
-from mcp_server.guards.refusals import build_not_granted_refusal
+from mcp_server.guards.network.egress import Egress, Streams, close_writer
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_printable_ascii
-from mcp_server.model.tools import Demand, Effect
-
-READ_METHODS = frozenset({"GET", "HEAD"})
-REMOTE_EFFECTS = frozenset(
-    {Effect.BROWSER_ACT, Effect.REMOTE_WRITE, Effect.PRODUCTION_MUTATION, Effect.DELEGATE, Effect.SPEND}
-)
-"""Effects that include sending data, not just reading."""
-
-
-@dataclass(frozen=True, slots=True)
-class GrantedStream:
-    """The `Stream` port over a connection made by `Egress`."""
-
-    streams: Streams
-
-    async def read(self, most: int) -> bytes:
-        return await self.streams[0].read(most)
-
-    async def write(self, data: bytes) -> None:
-        self.streams[1].write(data)
-        await self.streams[1].drain()
-
-    async def close(self) -> None:
-        await close_writer(self.streams[1])
-
-
-@dataclass(frozen=True, slots=True)
-class CallNetwork:
-    """The `Network` port of one call, limited to what the call was granted."""
-
-    egress: Egress
-    demand: Demand
-
-    async def fetch(self, request: Request) -> Response:
-        if request.method in READ_METHODS:
-            self._require_granted(self.demand.effect in REMOTE_EFFECTS | {Effect.READ_REMOTE}, "read from the network")
-        else:
-            self._require_granted(self.demand.effect in REMOTE_EFFECTS, f"send `{request.method}` requests")
-        try:
-            return await fetch(self.egress, request)
-        except (DestinationClosed, DestinationUnreached) as error:
-            raise refusal_from_failure(error) from None
-
-    async def connect(self, host: str, port: int) -> GrantedStream:
-        self._require_granted(self.demand.effect in REMOTE_EFFECTS, "open network connections")
-        try:
-            return GrantedStream(await self.egress.connect(host, port))
-        except (DestinationClosed, DestinationUnreached) as error:
-            raise refusal_from_failure(error) from None
-
-    def _require_granted(self, granted: bool, action: str) -> None:
-        if not granted:
-            raise build_not_granted_refusal(f"This call may not {action}.")
-
-
-def refusal_from_failure(error: DestinationClosed | DestinationUnreached) -> Refusal:
-    if isinstance(error, DestinationClosed):
-        return Refusal(Problem(Code.NETWORK_REFUSED, str(error), error.way_out))
-    return Refusal(Problem(Code.TOOL_FAILED, str(error), "Check the name, or try again later."))
-
 
 WEB_SCHEMES = ("http", "https")
 
@@ -99,9 +36,7 @@ class EgressStream(httpcore2.AsyncNetworkStream):
             await self._writer.drain()
 
     async def aclose(self) -> None:
-        self._writer.close()
-        with suppress(OSError), anyio.move_on_after(1.0, shield=True):
-            await self._writer.wait_closed()
+        await close_writer(self._writer)
 
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress
+from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, close_writer
 from mcp_server.guards.network.proxy_head import MAX_HEAD_BYTES, BadProxyRequest, ProxyHead, parse_head
 from mcp_server.model.text import to_printable_ascii
 
@@ -108,30 +108,26 @@ class EgressProxy:
 
     egress: Egress
     limits: RelayLimits = field(default_factory=RelayLimits)
-    _servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
+    servers: list[asyncio.Server] = field(default_factory=list[asyncio.Server])
+    """One for each socket it listens on."""
     _connections: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
-
-    @property
-    def socket_count(self) -> int:
-        """How many sockets it listens on."""
-        return len(self._servers)
 
     async def serve(self, listener: socket.socket) -> asyncio.Server:
         """Start serving; takes ownership of the socket."""
         server = await asyncio.start_server(self._accept_connection, sock=listener, limit=MAX_HEAD_BYTES)
-        self._servers.append(server)
+        self.servers.append(server)
         return server
 
     async def stop_serving(self, server: asyncio.Server) -> None:
         """Stop accepting connections; serve those already open to their end."""
-        if server in self._servers:
-            self._servers.remove(server)
+        if server in self.servers:
+            self.servers.remove(server)
         server.close()
 
     async def close(self) -> None:
-        for server in self._servers:
+        for server in self.servers:
             server.close()
-        self._servers.clear()
+        self.servers.clear()
         for task in self._connections:
             task.cancel()
         if self._connections:
@@ -214,9 +210,3 @@ async def drain_reader(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     with anyio.move_on_after(DRAIN_SECONDS):
         while await reader.read(CHUNK_BYTES):
             pass
-
-
-async def close_writer(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with suppress(OSError), anyio.move_on_after(1.0, shield=True):
-        await writer.wait_closed()

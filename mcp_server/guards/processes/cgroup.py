@@ -1,7 +1,7 @@
-"""How many processes may root's child start? A control group counts them, if one can be made.
+"""How many processes may root's child start? A control group counts them, if we can create one.
 
-No per-process limit holds root. Counting from outside comes too late: what doubles every millisecond is thousands
-before anything looks.
+No per-process limit applies to root. Counting from outside comes too late: a fork bomb that doubles every millisecond
+has thousands of processes before anything looks.
 """
 
 import os
@@ -9,6 +9,7 @@ import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from mcp_server.guards.sandbox.launch import Launch
@@ -16,11 +17,11 @@ from mcp_server.guards.sandbox.launch import Launch
 GROUPS = Path("/sys/fs/cgroup/pids")
 NAME = "menugate-"
 SHELL = "/bin/sh"
-LEFT = 60.0
-"""Seconds after which no process can still be about to join one."""
-STEP = 'echo 0 > "$0"; exec "$@"'
-"""A process that moves itself, by `0` instead of its number, moves at once. Anything else waits until every core has
-seen it, which takes longer than the rest of a start."""
+MIN_AGE_SECONDS = 60.0
+"""After this long no process can still be about to join a group."""
+JOIN_SCRIPT = 'echo 0 > "$0"; exec "$@"'
+"""A process that moves itself, by `0` instead of its number, moves at once. Moving it by number would wait for every
+core, which takes longer than the rest of a start."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +34,27 @@ class ProcessCgroup:
         own = _find_own_group()
         if own is None:
             return None
-        _remove_old_groups(own)
-        fence = cls(own / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}")
+        # Groups that were still in use at their end, here or in a server that was killed. Not new ones: their process
+        # may not have joined yet.
+        for left in own.glob(f"{NAME}*"):
+            with suppress(OSError):
+                if left.stat().st_mtime < time.time() - MIN_AGE_SECONDS:
+                    left.rmdir()
+        group = cls(own / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}")
         try:
-            fence.folder.mkdir()
-            (fence.folder / "pids.max").write_text(str(most))
+            group.folder.mkdir()
+            (group.folder / "pids.max").write_text(str(most))
         except OSError:
-            fence.remove()
+            group.remove()
             return None
-        return fence
+        return group
 
     def wrap_launch(self, launch: Launch) -> Launch:
         """Make the launched process join before it becomes the command, and so before it can start another."""
-        door = str(self.folder / "tasks")
+        tasks = str(self.folder / "tasks")
         if launch.plan is not None:
-            return replace(launch, plan={**launch.plan, "fence": door})
-        return replace(launch, argv=[SHELL, "-c", STEP, door, *launch.argv])
+            return replace(launch, plan={**launch.plan, "group": tasks})
+        return replace(launch, argv=[SHELL, "-c", JOIN_SCRIPT, tasks, *launch.argv])
 
     def remove(self) -> None:
         """Remove it now if it is empty, otherwise when the next one is made."""
@@ -56,20 +62,12 @@ class ProcessCgroup:
             self.folder.rmdir()
 
 
+@cache
 def _find_own_group() -> Path | None:
+    """Find the group of this server, in which it may create others. Should it be moved, this one still counts."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
         return None
-    found = [line.split(":", 2)[2] for line in lines if "pids" in line.split(":", 2)[1].split(",")]
-    return GROUPS / found[0].lstrip("/") if found and os.access(GROUPS, os.W_OK) else None
-
-
-def _remove_old_groups(folder: Path) -> None:
-    """Remove groups that were still in use at their end, here or in a server that was killed. Skip new ones: their
-    process may not have joined yet."""
-    old = time.time() - LEFT
-    for left in folder.glob(f"{NAME}*"):
-        with suppress(OSError):
-            if left.stat().st_mtime < old:
-                left.rmdir()
+    groups = [line.split(":", 2)[2] for line in lines if "pids" in line.split(":", 2)[1].split(",")]
+    return GROUPS / groups[0].lstrip("/") if groups and os.access(GROUPS, os.W_OK) else None

@@ -63,13 +63,13 @@ def signal_processes(pids: list[int], signal: int) -> None:
 # How does a child run and end? Its streams, its exit, and the end of everything it started.
 
 KILLED = 128 + signal.SIGKILL
-MOST_LAST_WORDS = 2000
-WATCH = 0.2
+MAX_ERROR_BYTES = 2000
+COUNT_SECONDS = 0.2
 """Seconds between counts of a family that the kernel does not limit."""
-OBEYS = 0.3
+SUPERVISOR_SECONDS = 0.3
 """Seconds the supervisor gets to end what a command started. A command can stop the supervisor (SIGSTOP); then we do it
 ourselves."""
-SWEEP = 0.02
+SWEEP_SECONDS = 0.02
 
 
 @dataclass(eq=False)
@@ -82,9 +82,9 @@ class RunningChild:
     err: Source | None
     stdin: Sink | None
     pid: int = 0
-    most: int = 0
+    max_processes: int = 0
     """The process limit if we must count; 0 if the kernel does."""
-    fence: ProcessCgroup | None = None
+    group: ProcessCgroup | None = None
     code: int | None = None
     overrun: bool = False
     """True if it was ended because it started too many processes."""
@@ -92,7 +92,7 @@ class RunningChild:
     cut_off: int | None = None
     """How the sandbox ended if nothing reports how the command did; negative for a signal."""
     since: PlantedSince | None = None
-    """What existed when it began; None if nobody needs to know what it planted."""
+    """What existed when it began; None if that is not watched."""
     _ended: anyio.Event = field(default_factory=anyio.Event)
     _errors: bytes = b""
 
@@ -103,7 +103,7 @@ class RunningChild:
     async def collect_errors(self) -> None:
         """Read its errors so that it never blocks on them, and keep the last part."""
         while self.err is not None and (piece := await self.err.read_piece()):
-            self._errors = (self._errors + piece)[-MOST_LAST_WORDS:]
+            self._errors = (self._errors + piece)[-MAX_ERROR_BYTES:]
 
     def close(self) -> None:
         """Stop reading its output."""
@@ -134,11 +134,11 @@ class RunningChild:
         if self.cut_off is None:
             return ""
         if self.cut_off < 0:
-            return f"The command was cut off: its sandbox was ended from outside, by signal {-self.cut_off}."
+            return f"The command was cut off: signal {-self.cut_off} from outside ended its sandbox."
         lines = printed.strip().splitlines() or [f"it ended with {self.cut_off}"]
         # A terminal echoes what was typed, after the sandbox's own message.
         why = self.tether.reason or next((one for one in lines if one.startswith("bwrap: ")), lines[-1])
-        return f"The sandbox could not be built, and nothing ran: {why}"
+        return f"The sandbox could not be built, so nothing ran: {why}"
 
     async def kill(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
@@ -148,36 +148,37 @@ class RunningChild:
                     await self._ended.wait()
             if self.code is None:
                 self._kill_now()
-            with anyio.move_on_after(OBEYS):
+            with anyio.move_on_after(SUPERVISOR_SECONDS):
                 await self._ended.wait()
             while self.code is None:
                 kill_all_below(self.process.pid)
-                with anyio.move_on_after(SWEEP):
+                with anyio.move_on_after(SWEEP_SECONDS):
                     await self._ended.wait()
 
     async def watch_until_end(self) -> None:
-        """Run until it has ended; whoever starts a child keeps this running."""
+        """Wait for its end and record it. Runs for as long as the child does."""
         try:
             async with anyio.create_task_group() as tasks:
-                if self.most:
+                if self.max_processes:
                     tasks.start_soon(self._limit_processes)
                 await _wait_for_exit(self.process)
                 tasks.cancel_scope.cancel()
         finally:
             if self.process.poll() is None:
                 self._kill_now()
-            self._record_end(_force_exit(self.process))
+                _force_exit(self.process)
+            self._record_end(self.process.returncode)
 
     def _record_end(self, ended: int) -> None:
-        code = self.tether.find_exit_code(ended)
+        code = self.tether.find_exit_code()
         self.cut_off = ended if code is None and not self.killed else None
         self.code = KILLED if code is None else code
         self.tether.close()
         for source in (self.out, self.err):
             if source is not None:
                 source.stop_pacing()
-        if self.fence is not None:
-            self.fence.remove()
+        if self.group is not None:
+            self.group.remove()
         if self.stdin is not None:
             self.stdin.close()
         self._ended.set()
@@ -188,8 +189,8 @@ class RunningChild:
 
     async def _limit_processes(self) -> None:
         while True:
-            await anyio.sleep(WATCH)
-            if len(find_process_family(self.pid, self.most + 2)) > self.most:
+            await anyio.sleep(COUNT_SECONDS)
+            if len(find_process_family(self.pid, self.max_processes + 2)) > self.max_processes:
                 self.overrun = True
                 self._kill_now()
                 return
@@ -204,24 +205,26 @@ def kill_all_below(keeper: int) -> None:
     signal_processes([keeper], signal.SIGCONT)
 
 
-def _force_exit(process: "subprocess.Popen[bytes]") -> int:
-    patience = OBEYS
+def _force_exit(process: "subprocess.Popen[bytes]") -> None:
+    patience = SUPERVISOR_SECONDS
     while True:
         try:
-            return process.wait(timeout=patience)
+            process.wait(timeout=patience)
+            return
         except subprocess.TimeoutExpired:
             kill_all_below(process.pid)
-            patience = SWEEP
+            patience = SWEEP_SECONDS
 
 
-async def _wait_for_exit(process: "subprocess.Popen[bytes]") -> int:
-    """Return how it ended; waits without a thread if the kernel offers a pidfd."""
+async def _wait_for_exit(process: "subprocess.Popen[bytes]") -> None:
+    """Wait without a thread if the kernel offers a pidfd."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
-        return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+        return
     try:
         await anyio.wait_readable(descriptor)
     finally:
         os.close(descriptor)
-    return process.wait()
+    process.wait()

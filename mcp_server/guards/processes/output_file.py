@@ -1,7 +1,6 @@
-"""Where does output go that is too large for memory? Into an unnamed file beside our state, which nothing else can
-open.
+"""Where does output go that is too large for memory? Into an unnamed file beside our state, which only we can open.
 
-It holds the output as printed, so only we read it; what is shown from it takes the same path as everything shown.
+It holds the output as printed. What is shown from it is redacted like every result.
 """
 
 import tempfile
@@ -10,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-MOST, MOST_TOGETHER = 50 << 20, 512 << 20
-"""Bytes of one program, and of all programs at a time."""
-TOGETHER = 256 << 10
-"""Bytes per write to disk: many small writes by many programs would delay the ledger's."""
+MAX_BYTES, MAX_TOTAL_BYTES = 50 << 20, 512 << 20
+"""Of one program, and of all programs at a time."""
+BUFFER_BYTES = 256 << 10
+"""Many small writes by many programs would delay the ledger's."""
 
 
 @dataclass
 class OutputRoom:
-    left: int = MOST_TOGETHER
+    left: int = MAX_TOTAL_BYTES
 
 
 @dataclass
@@ -28,26 +27,26 @@ class OverflowFile:
     folder: Path | None
     room: OutputRoom
     size: int = 0
-    """Characters stored. Once there is no more room, neither that text nor any later one is kept."""
+    """Characters stored. The first text without room, and every later one, is dropped."""
     _bytes: int = 0
     _full: bool = False
     _file: IO[bytes] | None = None
-    _elsewhere: bool = False
+    _has_moved: bool = False
     """True if the file was read since it was last written."""
     _starts: list[int] = field(default_factory=list[int])
     _places: list[int] = field(default_factory=list[int])
 
     def add(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
-        self._full = self._full or self._bytes + len(data) > MOST or len(data) > self.room.left
+        self._full = self._full or self._bytes + len(data) > MAX_BYTES or len(data) > self.room.left
         if self._full or not data:
             return
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self.folder, buffering=TOGETHER)  # noqa: SIM115  # closed when nobody needs it
-            if self._elsewhere:
+                self._file = tempfile.TemporaryFile(dir=self.folder, buffering=BUFFER_BYTES)  # noqa: SIM115  # closed by `close`
+            if self._has_moved:
                 self._file.seek(self._bytes)
-                self._elsewhere = False
+                self._has_moved = False
             self._file.write(data)
         except OSError:  # the disk is full
             self._full = True
@@ -64,7 +63,7 @@ class OverflowFile:
         first = bisect_right(self._starts, start) - 1
         after = bisect_right(self._starts, start + most - 1)
         end = self._places[after] if after < len(self._places) else self._bytes
-        self._elsewhere = True
+        self._has_moved = True
         self._file.seek(self._places[first])
         text = self._file.read(end - self._places[first]).decode("utf-8", "replace")
         skipped = start - self._starts[first]

@@ -20,12 +20,12 @@ from mcp_server.guards.sandbox.launch import Launch
 # Which process supervises the next command? A Python that is already running and waits, because starting one takes
 # longest.
 #
-# It serves one command; the next is started a moment later, while nobody waits for it. An unneeded one ends by itself
+# It serves one command; the next is started a moment later, while no call waits for it. An unneeded one ends by itself
 # when its socket closes, which also happens if the server dies.
 
-BESIDE = Path(__file__).with_name("programs") / "subreaper.py"
+SUPERVISOR = Path(__file__).with_name("programs") / "subreaper.py"
 """Run by path, not imported: its imports take milliseconds that a server start cannot spare."""
-AHEAD = 0.05
+PREPARE_AFTER = 0.05
 """Seconds to wait before preparing the next: the command just started comes first."""
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 
@@ -35,14 +35,14 @@ class StandbyProcess:
     """A supervisor that waits for its command."""
 
     process: "subprocess.Popen[bytes]"
-    hand: socket.socket
+    channel: socket.socket
 
     @classmethod
     def start(cls) -> "StandbyProcess":
         ours, theirs = socket.socketpair()
         try:
             process = subprocess.Popen(  # noqa: S603  # every word is ours
-                [sys.executable, "-I", "-S", str(BESIDE), str(theirs.fileno())],
+                [sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -61,15 +61,15 @@ class StandbyProcess:
     def hand_over_files(self, files: list[int]) -> bool:
         """Return whether it received the files. If so, it owns them, and its socket is closed to anything else."""
         try:
-            socket.send_fds(self.hand, [b"."], files)
+            socket.send_fds(self.channel, [b"."], files)
         except OSError:
             self.kill()
             return False
-        self.hand.close()
+        self.channel.close()
         return True
 
     def kill(self) -> None:
-        self.hand.close()
+        self.channel.close()
         self.process.kill()
         self.process.wait()
 
@@ -93,10 +93,10 @@ class Standby:
         self, launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
     ) -> "subprocess.Popen[bytes]":
         """Start the launch with these streams as input, output and errors."""
-        words = {"words": launch.argv, "env": dict(env), "files": list(launch.lent)}
+        words = {"words": launch.argv, "env": dict(env), "files": list(launch.descriptors)}
         plan = write_plan_file({"folder": folder, **(launch.plan or {}), **words})
         try:
-            return self._take_process([*streams, plan, *launch.lent])
+            return self._take_process([*streams, plan, *launch.descriptors])
         finally:
             os.close(plan)
             self._schedule_next()
@@ -107,12 +107,12 @@ class Standby:
             return waiting.process
         fresh = StandbyProcess.start()
         if not fresh.hand_over_files(files):
-            raise ProcessLookupError("what stays beside a command ended at once")
+            raise ProcessLookupError("the supervisor of the command ended at once")
         return fresh.process
 
     def _schedule_next(self) -> None:
         if self._timer is None and not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(AHEAD, self._prepare_next)
+            self._timer = asyncio.get_running_loop().call_later(PREPARE_AFTER, self._prepare_next)
 
     def _prepare_next(self) -> None:
         self._timer = None
@@ -144,7 +144,16 @@ def spawn(
     ours, theirs = _open_streams(terminal, apart)
     try:
         if launch.plan is None:
-            process = _start_process(launch, env, folder, theirs)
+            process = subprocess.Popen(  # noqa: S603  # the command's own words; no shell reads them
+                launch.argv,
+                stdin=theirs[0],
+                stdout=theirs[1],
+                stderr=theirs[2],
+                env=dict(env),
+                cwd=folder,
+                pass_fds=launch.descriptors,
+                start_new_session=True,
+            )
         else:
             process = standby.start(launch, env, folder, theirs)
     except BaseException:
@@ -153,26 +162,11 @@ def spawn(
         launch.tether.close()
         raise
     finally:
-        for one in {*theirs, *launch.lent}:
+        for one in {*theirs, *launch.descriptors}:
             os.close(one)
     out = Source(ours[0], standby.pace)
     err = Source(ours[2], standby.pace) if len(ours) > 2 else None
     return RunningChild(process, launch.tether, out, err, Sink(ours[1]))
-
-
-def _start_process(
-    launch: Launch, env: Mapping[str, str], folder: str, streams: list[int]
-) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # noqa: S603  # the command's own words; no shell reads them
-        launch.argv,
-        stdin=streams[0],
-        stdout=streams[1],
-        stderr=streams[2],
-        env=dict(env),
-        cwd=folder,
-        pass_fds=launch.lent,
-        start_new_session=True,
-    )
 
 
 def _open_streams(terminal: bool, apart: bool) -> tuple[list[int], list[int]]:

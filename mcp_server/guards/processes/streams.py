@@ -7,7 +7,6 @@ import errno
 import math
 import os
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -17,18 +16,17 @@ from anyio import ClosedResourceError, wait_readable, wait_writable
 
 CHUNK = 1 << 16
 LOUD, AT_ONCE = 64 << 10, 4 << 20
-"""After this many bytes a stream counts as loud; and the bytes that all loud streams may together bring unpaced."""
+"""After this many bytes a stream counts as loud; and the bytes that all loud streams together may bring unpaced."""
 PER_SECOND, FEW, LEAST_PER_SECOND = 8 << 20, 2, 4 << 10
-"""The rates after that: bytes a second for each of a few, how many are a few, and the minimum for each of many. Reading
-makes room to print more, so an endless crowd would otherwise take the machine from those who wait for an answer. Of two
-dozen, each is read about once a moment, and only what is at hand."""
+"""The rates after that: bytes a second for each of a few streams, how many are a few, and the minimum for each of many.
+Reading makes room to print more, so without this a crowd that prints without end would slow down every answer."""
 QUIET = 2 << 20
-"""Bytes a second that all printing children may bring together without any of them counting as loud. An unpaced crowd
-brings as much as the server can read, without any single member having a large part in it."""
+"""Bytes a second that all printing children together may bring without any of them counting as loud. A crowd can keep
+the server busy although no single member brings much."""
 RECENT = 3.0
 """Seconds after which a stream that was loud no longer counts."""
 ACTIVE = 1.0
-"""The same for one that printed anything."""
+"""Seconds after which a stream that printed anything no longer counts."""
 TURN = 0.05
 """Minimum seconds to leave a stream alone. A terminal yields little per read, and each read costs a wake-up."""
 LEAST_CHUNK = 4096
@@ -53,7 +51,7 @@ class Pace:
             del self._heard[one]
         return max(len(self._heard), 1)
 
-    def compute_unheeded_rate(self, now: float, printing: "Source") -> float:
+    def compute_quiet_rate(self, now: float, printing: "Source") -> float:
         """Bytes a second that each stream printing now may bring without counting as loud."""
         self._printing[printing] = now
         for one in [one for one, at in self._printing.items() if now - at > ACTIVE]:
@@ -61,8 +59,8 @@ class Pace:
         return QUIET / len(self._printing)
 
     def reserve_wake_time(self, now: float, due: float, loud: "Source") -> float:
-        """When the stream may wake; until then it counts as loud. If there are many, each gets a moment of its own: a
-        crowd that wakes all at once delays everyone else."""
+        """Return when the stream may wake; until then it counts as loud. If there are many, each gets a moment of its
+        own, because a crowd that wakes all at once delays everything else."""
         wake = due if self.count_loud(now) < MANY else self._find_free_moment(now, due)
         self._heard[loud] = wake
         return wake
@@ -80,17 +78,28 @@ class Pace:
         self._printing.pop(source, None)
 
 
-class Source:
-    """The reading end, which it owns."""
+class StreamEnd:
+    """Our end of a child's pipe or terminal. It owns the descriptor, which is None once it is closed."""
 
-    def __init__(self, descriptor: int, pace: Pace) -> None:
+    def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor: int | None = descriptor
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            anyio.notify_closing(descriptor)
+            os.close(descriptor)
+
+
+class Source(StreamEnd):
+    def __init__(self, descriptor: int, pace: Pace) -> None:
+        super().__init__(descriptor)
         self._pace = pace
+        # Bytes beyond its rate, which decay at that rate, and when that was last worked out.
         self._level, self._at = 0.0, time.monotonic()
-        """Bytes beyond its rate, which decay at that rate, and the time of that calculation."""
+        # The same for the rate below which no stream is loud.
         self._noise = 0.0
-        """The same for the rate below which no stream is loud."""
         self._chunk = CHUNK
         self._over = False
 
@@ -100,7 +109,8 @@ class Source:
             try:
                 data = os.read(self._descriptor, self._chunk)
             except BlockingIOError:
-                await _wait_until_ready(wait_readable, self._descriptor)
+                with suppress(ClosedResourceError):
+                    await wait_readable(self._descriptor)
                 continue
             except OSError as error:
                 if error.errno != errno.EIO:
@@ -118,8 +128,8 @@ class Source:
         rate = _compute_rate(self._pace.count_loud(now))
         self._level = max(self._level - passed * rate, 0) + brought
         # A stream held back by its rate is no less loud.
-        unheeded = min(self._pace.compute_unheeded_rate(now, self), rate)
-        self._noise = max(min(self._noise, 2 * LOUD) - passed * unheeded, 0) + brought
+        quiet_rate = min(self._pace.compute_quiet_rate(now, self), rate)
+        self._noise = max(min(self._noise, 2 * LOUD) - passed * quiet_rate, 0) + brought
         if self._over or self._noise < LOUD:
             return
         crowd = self._pace.count_loud(now, self)
@@ -136,28 +146,21 @@ class Source:
             await anyio.lowlevel.checkpoint()
 
     def stop_pacing(self) -> None:
-        """Stop pacing: nobody writes any more, so the rest may be read at once."""
+        """Stop pacing: the writer has ended, so the rest may be read at once."""
         self._over = True
         self._pace.forget(self)
 
     def close(self) -> None:
         self.stop_pacing()
-        if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            anyio.notify_closing(descriptor)
-            os.close(descriptor)
+        super().close()
 
 
 def _compute_rate(crowd: int) -> float:
     return max(PER_SECOND / max(crowd / FEW, 1) ** 3, LEAST_PER_SECOND)
 
 
-class Sink:
-    """The writing end, which it owns. Writing to a closed pipe is no error: the exit is noticed elsewhere."""
-
-    def __init__(self, descriptor: int) -> None:
-        os.set_blocking(descriptor, False)
-        self._descriptor: int | None = descriptor
+class Sink(StreamEnd):
+    """Writing to a closed pipe is no error: the exit is noticed elsewhere."""
 
     async def write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -165,19 +168,9 @@ class Sink:
             try:
                 left = left[os.write(self._descriptor, left) :]
             except BlockingIOError:
-                await _wait_until_ready(wait_writable, self._descriptor)
+                with suppress(ClosedResourceError):
+                    await wait_writable(self._descriptor)
             except OSError as error:
                 if error.errno not in (errno.EPIPE, errno.EIO):
                     raise
                 self.close()
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            anyio.notify_closing(descriptor)
-            os.close(descriptor)
-
-
-async def _wait_until_ready(wait: Callable[[int], Awaitable[None]], descriptor: int) -> None:
-    with suppress(ClosedResourceError):
-        await wait(descriptor)

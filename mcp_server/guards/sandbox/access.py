@@ -1,4 +1,4 @@
-"""What on this machine may one child reach? Decided from the person's profile and the call's demand, for any sandbox.
+"""What on this machine may a child reach? Decided from the profile and the call's demand, the same for every sandbox.
 
 | profile | files | network |
 | --- | --- | --- |
@@ -10,10 +10,13 @@
 A call that was granted only reading writes nowhere, whatever the profile.
 """
 
+import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from mcp_server.guards.sandbox.protected import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, ProtectedPaths
@@ -37,9 +40,27 @@ SECRETS_OF_THE_MACHINE = (
 EMPTIED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108  # what is there belongs to others
 
 
-@dataclass(frozen=True, slots=True)
+# Unlike the methods of `Path`, these are False if we may not look: that is no reason to refuse to start a child.
+is_folder, is_there = os.path.isdir, os.path.exists
+
+
+def find_program(name: str, search_path: str, workspace: Path) -> str | None:
+    """Find a program that no command can have planted: neither its folder nor the file may lie in the workspace, even
+    behind a link. Relative folders do not count; they would be looked for in the workspace."""
+    for folder in search_path.split(os.pathsep):
+        program = shutil.which(name, path=folder) if folder.startswith("/") else None
+        if program and not any(
+            Path(path).is_relative_to(workspace)
+            for path in (program, os.path.realpath(folder), os.path.realpath(program))
+        ):
+            return program
+    return None
+
+
+@dataclass(frozen=True)
 class HostPaths:
-    """The paths and environment children start with; the same for every child."""
+    """The paths and environment children start with; the same for every child, so what follows from them is worked out
+    once."""
 
     workspace: Path
     home: Path
@@ -51,7 +72,7 @@ class HostPaths:
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
     """Additional environment for children without a sandbox."""
     installation: tuple[Path, ...] = ()
-    """What menugate runs from, wherever that lies."""
+    """What menugate runs from, wherever that is."""
 
     def to_workspace_path(self, path: str | Path) -> str | None:
         """Return a path relative to the workspace, or None if it lies elsewhere."""
@@ -64,6 +85,49 @@ class HostPaths:
         """Find the parts of our installation that lie in these folders or are one of them."""
         found = {str(one) for one in self.installation if any(one.is_relative_to(folder) for folder in folders)}
         return tuple(sorted(one for one in found if found.isdisjoint(map(str, Path(one).parents))))
+
+    @cached_property
+    def private_inside(self) -> tuple[str, ...]:
+        """The private places in the workspace, relative to it."""
+        return tuple(inside for path in self.private if (inside := self.to_workspace_path(path)))
+
+    @cached_property
+    def emptied(self) -> tuple[str, ...]:
+        """Folders of other people and programs, which a child sees empty. They may not exist."""
+        # A service's home may be `/`: with that emptied, nothing would be left to run.
+        own_home = () if self.home == Path("/") else (str(self.home),)
+        return tuple(dict.fromkeys((*EMPTIED, *HOMES, *own_home)))
+
+    @cached_property
+    def lent(self) -> tuple[str, ...]:
+        """Places with programs in those folders, which a child sees all the same. They may not exist."""
+        return tuple(dict.fromkeys((*_list_below(self.home, TOOL_HOMES), *self._find_program_folders())))
+
+    @cached_property
+    def caches(self) -> tuple[str, ...]:
+        return _list_below(self.home, CACHES)
+
+    def _find_program_folders(self) -> Iterator[str]:
+        """Yield the search-path folders that an emptied folder would remove. For a virtual environment, yield all of it
+        and the Python it was made from. Folders in the workspace do not count: a child may have written what is there.
+        """
+        for folder in map(Path, self.search_path.split(os.pathsep)):
+            if not folder.is_absolute() or self.to_workspace_path(os.path.realpath(folder)) is not None:
+                continue
+            config = folder.parent / "pyvenv.cfg"
+            if self._is_emptied(folder):
+                is_environment = is_there(config) or is_folder(folder.parent / "conda-meta")
+                yield str(folder.parent if is_environment else folder)
+            base = _find_base_python(config)
+            if base is not None and self._is_emptied(base) and self.to_workspace_path(base) is None:
+                yield str(base)
+        # Programs installed together with us run on the same Python as we do.
+        for ours in map(Path, (sys.prefix, sys.base_prefix)):
+            if self._is_emptied(ours) and self.to_workspace_path(ours) is None:
+                yield str(ours)
+
+    def _is_emptied(self, path: Path) -> bool:
+        return any(str(path).startswith(f"{folder}/") for folder in self.emptied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,182 +154,126 @@ class ChildAccess:
     entrusted: tuple[str, ...]
     """Places that a program is trusted with as a whole."""
     hidden: tuple[str, ...]
-    """Not even readable. Of nested paths only the outer one, unless the workspace lies between."""
+    """Not even readable. Of nested paths only the outer one."""
+    hidden_around: tuple[str, ...] = ()
+    """The same for folders around the workspace, which must stay visible itself."""
     installed: tuple[str, ...] = ()
     """What menugate itself runs from: readable; neither changed nor moved, even if everything around it or in it is
     open."""
 
-    @property
-    def hidden_above_workspace(self) -> tuple[str, ...]:
-        """The hidden paths around the workspace, which must stay visible itself."""
-        return tuple(one for one in self.hidden if self.workspace.startswith(f"{one}/"))
-
-    @property
-    def hidden_elsewhere(self) -> tuple[str, ...]:
-        """The other hidden paths."""
-        return tuple(one for one in self.hidden if not self.workspace.startswith(f"{one}/"))
-
-
-def is_folder(path: str | Path) -> bool:
-    """False if we may not look: it makes no difference to the child, and is no reason to refuse to start one."""
-    try:
-        return Path(path).is_dir()
-    except OSError:
-        return False
-
-
-def is_there(path: str | Path) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:
-        return False
-
-
-def is_sandbox_needed(profile: Profile, command: Command) -> bool:
-    """Does this child need a sandbox at all?"""
-    return command.read_only or profile is not Profile.UNRESTRICTED
-
 
 def build_child_access(
-    ground: HostPaths, places: ProtectedPaths, profile: Profile, demand: Demand, command: Command, folder: str
+    host: HostPaths, protected: ProtectedPaths, profile: Profile, demand: Demand, command: Command, folder: str
 ) -> ChildAccess:
     changing = not command.read_only and profile is not Profile.RESTRICTED and demand.effect not in READING
     trusted = profile.covers(Profile.TRUSTED)
-    guarded, held = _sort_protected_paths(ground, places, command.writable, trusted)
-    whole = f"{ground.workspace}/".__add__
-    unseen = [] if command.sees_secrets else list(places.secret)
-    unseen += [inside for one in ground.private if (inside := ground.to_workspace_path(one))]
-    # A service's home may be `/`: with that emptied, nothing would be left to run.
-    own = () if ground.home == Path("/") else (str(ground.home),)
-    homes = tuple(dict.fromkeys([*(one for one in HOMES if is_folder(one)), *own]))
-    caches = tuple(_find_existing_below(ground.home, CACHES)) if trusted and changing else ()
-    installed = ground.find_installation_inside((str(ground.workspace), *caches))
-    writable = changing and str(ground.workspace) not in installed
-    inner = [inside for one in installed if (inside := ground.to_workspace_path(one)) not in (None, ".")]
-    entrusted = [str(ground.workspace / one) for one in command.writable] if writable else []
+    guarded, held = _sort_protected_paths(host.workspace, protected, command.writable, trusted)
+    secret = () if command.sees_secrets else protected.secret
+    caches = tuple(filter(is_there, host.caches)) if trusted and changing else ()
+    workspace = str(host.workspace)
+    installed = host.find_installation_inside((workspace, *caches))
+    installed_inside = [inside for one in installed if (inside := host.to_workspace_path(one)) not in (None, ".")]
+    writable = changing and workspace not in installed
+    entrusted = [str(host.workspace / path) for path in command.writable] if writable else []
+    in_workspace = f"{workspace}/".__add__
+    hidden_around, hidden = find_outermost(
+        (
+            *filter(is_there, map(str, host.private)),
+            *map(in_workspace, secret),
+            *filter(is_there, SECRETS_OF_THE_MACHINE),
+        ),
+        workspace,
+    )
     return ChildAccess(
-        workspace=str(ground.workspace),
+        workspace=workspace,
         folder=folder,
         writable=writable,
         network=trusted and changing,
-        emptied=tuple(one for one in (*EMPTIED, *homes) if is_folder(one) and not Path(one).is_symlink()),
-        lent=(
-            *_find_existing_below(ground.home, TOOL_HOMES),
-            *_find_program_folders(ground, homes),
-            *filter(is_there, command.lent),
-        ),
+        # Looked up for every child: what appears while the server runs is hidden, too.
+        emptied=tuple(path for path in host.emptied if is_folder(path) and not Path(path).is_symlink()),
+        lent=tuple(filter(is_there, (*host.lent, *command.lent))),
         caches=caches,
-        guarded=tuple(map(whole, guarded)),
-        held=tuple(map(whole, held)),
-        pinned=tuple(map(whole, _find_folders_above((*guarded, *held, *unseen, *inner), guarded))),
-        entrusted=tuple(one for one in entrusted if not _is_in_any(one, installed)),
-        hidden=find_outermost(
-            _find_hidden_paths(ground, ProtectedPaths() if command.sees_secrets else places), str(ground.workspace)
+        guarded=tuple(map(in_workspace, guarded)),
+        held=tuple(map(in_workspace, held)),
+        pinned=tuple(
+            map(
+                in_workspace,
+                _find_folders_above((*guarded, *held, *secret, *host.private_inside, *installed_inside), guarded),
+            )
         ),
+        entrusted=tuple(path for path in entrusted if not _is_in_any(path, installed)),
+        hidden=hidden,
+        hidden_around=hidden_around,
         installed=installed,
     )
 
 
 def _sort_protected_paths(
-    ground: HostPaths, places: ProtectedPaths, opened: tuple[str, ...], trusted: bool
+    workspace: Path, protected: ProtectedPaths, opened: tuple[str, ...], trusted: bool
 ) -> tuple[list[str], list[str]]:
     """Return what must stay unchanged, and what may be changed but not moved. Hooks and git's configuration decide what
     runs next time, so they are never opened."""
-    guarded = [part for one in places.guarded for part in _find_unopened_parts(opened, ground.workspace, one)]
+    guarded = [part for path in protected.guarded for part in _find_unopened_parts(opened, workspace, path)]
     held: list[str] = []
-    for one in places.repositories:
-        if trusted or one in opened:
-            held.append(one)
-            inside = [inner for inner in places.inner if inner.startswith(f"{one}/")]
-            guarded += [f"{folder}/{name}" for folder in (one, *inside) for name in OBEYED_BY_GIT]
+    for repository in protected.repositories:
+        if trusted or repository in opened:
+            held.append(repository)
+            inner = [path for path in protected.inner if path.startswith(f"{repository}/")]
+            guarded += [f"{folder}/{name}" for folder in (repository, *inner) for name in OBEYED_BY_GIT]
         else:
-            guarded.append(one)
+            guarded.append(repository)
     # What git keeps for a submodule or a linked worktree lies inside another repository's folder.
-    for one in opened:
-        if GIT in one.split("/"):
-            held.append(one)
-            guarded += [f"{one}/{name}" for name in (*OBEYED_BY_GIT, *OTHERS_IN_GIT)]
-    return [one for one in dict.fromkeys(guarded) if one not in opened], list(dict.fromkeys(held))
+    for path in opened:
+        if GIT in path.split("/"):
+            held.append(path)
+            guarded += [f"{path}/{name}" for name in (*OBEYED_BY_GIT, *OTHERS_IN_GIT)]
+    return [path for path in dict.fromkeys(guarded) if path not in opened], list(dict.fromkeys(held))
 
 
-def _find_unopened_parts(opened: Sequence[str], workspace: Path, one: str) -> Iterator[str]:
+def _find_unopened_parts(opened: Sequence[str], workspace: Path, path: str) -> Iterator[str]:
     """Yield the parts of a place that stay closed when others in it are opened. The folder itself cannot stay closed:
     replacing a file means writing to its folder."""
-    if one in opened:
+    if path in opened:
         return
-    if not any(inner.startswith(f"{one}/") for inner in opened):
-        yield one
+    if not any(inner.startswith(f"{path}/") for inner in opened):
+        yield path
         return
-    for entry in sorted((workspace / one).iterdir()) if (workspace / one).is_dir() else ():
-        yield from _find_unopened_parts(opened, workspace, f"{one}/{entry.name}")
+    for entry in sorted((workspace / path).iterdir()) if (workspace / path).is_dir() else ():
+        yield from _find_unopened_parts(opened, workspace, f"{path}/{entry.name}")
 
 
 def _is_in_any(path: str, folders: Sequence[str]) -> bool:
-    return any(f"{path}/".startswith(f"{one}/") for one in folders)
+    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def _find_folders_above(paths: Sequence[str], guarded: Sequence[str]) -> list[str]:
     """List every folder around these paths, except those in a guarded place, which cannot change anyway."""
-    whole = {one for path in paths for one in map(str, Path(path).parents) if one != "."}
-    fixed = tuple(f"{one}/" for one in guarded)
-    return sorted(one for one in whole if not f"{one}/".startswith(fixed))
+    folders = {str(folder) for path in paths for folder in Path(path).parents} - {"."}
+    closed = tuple(f"{path}/" for path in guarded)
+    return sorted(folder for folder in folders if not f"{folder}/".startswith(closed))
 
 
-def _find_hidden_paths(ground: HostPaths, places: ProtectedPaths) -> Iterator[str]:
-    yield from (str(one) for one in ground.private if is_there(one))
-    yield from (f"{ground.workspace}/{one}" for one in places.secret)
-    yield from (one for one in SECRETS_OF_THE_MACHINE if is_there(one))
+def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paths around the workspace and the others, without those inside another hidden one: nothing can be
+    mounted over what is no longer visible. Hiding a folder around the workspace does not hide what lies in it."""
+    paths = dict.fromkeys(hidden)
+    around = {path for path in paths if workspace.startswith(f"{path}/")}
+    outermost: list[str] = []
+    for path in paths:
+        above = paths.keys() & map(str, Path(path).parents)
+        if not (above - around if path.startswith(f"{workspace}/") else above):
+            outermost.append(path)
+    return tuple(filter(around.__contains__, outermost)), tuple(path for path in outermost if path not in around)
 
 
-def find_outermost(hidden: Iterable[str], workspace: str) -> tuple[str, ...]:
-    """Drop paths inside another hidden one: nothing can be mounted over what is no longer visible. Hiding a folder
-    above the workspace does not hide what lies in the workspace."""
-    every = dict.fromkeys(hidden)
-    around = {one for one in every if workspace.startswith(f"{one}/")}
-
-    def is_covered(one: str) -> bool:
-        above = {str(folder) for folder in Path(one).parents} & every.keys()
-        return bool(above - around if one.startswith(f"{workspace}/") else above)
-
-    return tuple(one for one in every if not is_covered(one))
+def _list_below(home: Path, names: str) -> tuple[str, ...]:
+    return tuple(str(home / name) for name in names.split())
 
 
-def _find_existing_below(home: Path, names: str) -> Iterator[str]:
-    for name in names.split():
-        if is_there(home / name):
-            yield str(home / name)
-
-
-def _find_program_folders(ground: HostPaths, homes: tuple[str, ...]) -> Iterator[str]:
-    """Yield the search-path folders that an emptied folder would remove. For a virtual environment, yield all of it and
-    the Python it was made from, wherever that lies."""
-
-    def is_covered(place: Path) -> bool:
-        return any(str(place).startswith(f"{one}/") for one in (*EMPTIED, *homes))
-
-    for entry in ground.search_path.split(":"):
-        folder = Path(entry)
-        if not is_folder(folder) or ground.to_workspace_path(folder) is not None:
-            continue
-        made = folder.parent / "pyvenv.cfg"
-        if is_covered(folder):
-            whole = is_there(made) or is_folder(folder.parent / "conda-meta")
-            yield str(folder.parent if whole else folder)
-        base = _find_base_python(made)
-        if base is not None and is_covered(base) and is_folder(base) and ground.to_workspace_path(base) is None:
-            yield str(base)
-    # Programs installed together with us run on the same Python as we do.
-    yield from (
-        one
-        for one in (sys.prefix, sys.base_prefix)
-        if is_covered(Path(one)) and ground.to_workspace_path(Path(one)) is None
-    )
-
-
-def _find_base_python(made: Path) -> Path | None:
+def _find_base_python(config: Path) -> Path | None:
     """Find the Python that a virtual environment was made from."""
     try:
-        found = re.search(r"^home\s*=\s*(/\S.*?)\s*$", made.read_text(), re.MULTILINE)
+        match = re.search(r"^home\s*=\s*(/\S.*?)\s*$", config.read_text(), re.MULTILINE)
     except (OSError, UnicodeDecodeError):
         return None
-    return Path(found[1]).parent if found else None
+    return Path(match[1]).parent if match else None

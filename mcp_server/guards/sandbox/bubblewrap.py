@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 import anyio
 
@@ -45,7 +46,7 @@ class Bubblewrap:
             os.write(filter_input, filter_)
             os.close(filter_input)
             descriptors.append(child_filter)
-        proxy, access = spec.lane, spec.reach
+        proxy, access = spec.proxy_socket, spec.access
         if proxy is not None:
             access = replace(access, lent=(*access.lent, *proxy.needed_paths))
         tether = BubblewrapTether(status, block, build_resource_limits(spec.limits, spec.seconds))
@@ -63,6 +64,7 @@ class Bubblewrap:
         )
 
 
+@cache
 def build_command_prefix(terminal: bool) -> tuple[str, ...]:
     """Build the commands that start the child's command.
 
@@ -86,7 +88,7 @@ def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: l
     for path in access.caches:
         arguments += ["--bind-try", path, path]
     # The workspace is mounted into the empty folder that hides its parent, so that folder turns read-only only later.
-    arguments += [word for path in access.hidden_above_workspace for word in (*EMPTY_FOLDER, path)]
+    arguments += [word for path in access.hidden_around for word in (*EMPTY_FOLDER, path)]
     arguments += ["--bind" if access.writable else "--ro-bind", access.workspace, access.workspace]
     if access.writable:
         # Sorted, so that an outer folder is mounted first; otherwise it would cover the inner one.
@@ -95,8 +97,8 @@ def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: l
             arguments += ["--ro-bind-try" if read_only else "--bind-try", path, path]
     for path in access.installed:
         arguments += ["--ro-bind-try", path, path]
-    arguments += list(_build_hiding_arguments(access.hidden_elsewhere))
-    arguments += [word for path in access.hidden_above_workspace for word in ("--remount-ro", path)]
+    arguments += list(_build_hiding_arguments(access.hidden))
+    arguments += [word for path in access.hidden_around for word in ("--remount-ro", path)]
     return [*arguments, "--chdir", access.folder, "--"]
 
 
@@ -140,8 +142,8 @@ class BubblewrapTether:
         with suppress(OSError):
             signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
 
-    def find_exit_code(self, status_code: int, /) -> int | None:
-        """Return the exit code that bubblewrap reports; None if the command never began or was killed."""
+    def find_exit_code(self) -> int | None:
+        """Return the exit code that bubblewrap reports, as the protocol says."""
         os.set_blocking(self.status, False)
         with suppress(BlockingIOError):
             while data := os.read(self.status, 4096):

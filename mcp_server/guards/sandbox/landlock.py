@@ -27,9 +27,9 @@ NAME = "landlock"
 CONFINE = Path(__file__).parents[1] / "processes/programs/landlock_exec.py"
 """Run by path, not imported: its imports take milliseconds that a server start cannot spare."""
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
-DEEPEST = 12
+MAX_DEPTH = 12
 UNSEEN = {"GIT_CONFIG_GLOBAL": "/dev/null"}
-"""git stops if this file exists but cannot be read. Make git act as if it did not exist."""
+"""git stops if the file exists but cannot be read, so point it elsewhere."""
 
 
 def write_plan_file(plan: Mapping[str, Any]) -> int:
@@ -49,47 +49,48 @@ class Landlock:
     name: str = NAME
     leads_out: bool = True
 
-    def build_launch(self, start: LaunchSpec) -> Launch:
+    def build_launch(self, spec: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)
         try:
-            launch = build_supervised_launch(start.argv, start.terminal, build_plan(start, private.name), private)
+            launch = build_supervised_launch(spec.argv, spec.terminal, build_plan(spec, private.name), private)
         except BaseException:
             private.cleanup()
             raise
-        if start.lane is not None:
-            launch = replace(launch, lent=(*launch.lent, start.lane.theirs))
+        if spec.proxy_socket is not None:
+            launch = replace(launch, descriptors=(*launch.descriptors, spec.proxy_socket.theirs))
         own = {"TMPDIR": private.name, "XDG_CACHE_HOME": private.name, **UNSEEN}
         return replace(launch, counted=True, variables=own)
 
 
-def build_plan(start: LaunchSpec, private: str) -> dict[str, Any]:
-    most = build_resource_limits(start.limits, start.seconds)
+def build_plan(spec: LaunchSpec, private: str) -> dict[str, Any]:
+    bounds = build_resource_limits(spec.limits, spec.seconds)
     # The kernel counts by user, not by child, so add what already runs.
-    most[resource.RLIMIT_NPROC] += count_running_threads()
-    way_out = {}
-    if start.lane is not None:
-        way_out = {"lane": (start.lane.theirs, PORT), "lane_filter": limits.build_syscall_filter(limits.NETWORK) or b""}
+    bounds[resource.RLIMIT_NPROC] += count_running_threads()
+    proxy_plan = {}
+    if spec.proxy_socket is not None:
+        network_filter = limits.build_syscall_filter(limits.NETWORK) or b""
+        proxy_plan = {"lane": (spec.proxy_socket.theirs, PORT), "lane_filter": network_filter}
     return {
-        **way_out,
-        "open": build_open_paths(start.reach, private),
-        "outside": next(one for one in start.reach.emptied if Path(one).is_dir()),
+        **proxy_plan,
+        "open": build_open_paths(spec.access, private),
+        "outside": next(one for one in spec.access.emptied if Path(one).is_dir()),
         "filter": limits.build_syscall_filter(()) or b"",
-        "folder": start.reach.folder,
-        "bounds": most,
+        "folder": spec.access.folder,
+        "bounds": bounds,
     }
 
 
 def build_supervised_launch(
     argv: tuple[str, ...],
     terminal: bool,
-    walls: Mapping[str, Any] | None = None,
+    restrictions: Mapping[str, Any] | None = None,
     private: "tempfile.TemporaryDirectory[str] | None" = None,
 ) -> Launch:
-    """Launch with a supervisor that ends all the child's processes; sandboxed only if `walls` say so."""
-    control, holding = os.pipe()
-    status, saying = os.pipe()
-    plan = {**(walls or {}), "nice": NICENESS, "keep": (saying, control, os.getpid(), terminal)}
-    return Launch(list(argv), LandlockTether(status, holding, private), (control, saying), plan=plan)
+    """Launch with a supervisor that ends all the child's processes; sandboxed only if `restrictions` say so."""
+    child_control, control = os.pipe()
+    status, child_status = os.pipe()
+    plan = {**(restrictions or {}), "nice": NICENESS, "keep": (child_status, child_control, os.getpid(), terminal)}
+    return Launch(list(argv), LandlockTether(status, control, private), (child_control, child_status), plan=plan)
 
 
 def count_running_threads() -> int:
@@ -97,18 +98,24 @@ def count_running_threads() -> int:
     return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
 
 
-def build_open_paths(reach: ChildAccess, private: str) -> dict[str, list[str]]:
+def build_open_paths(access: ChildAccess, private: str) -> dict[str, list[str]]:
     """List which paths are open for which access, by the names that `landlock_exec` knows."""
-    closed = {*reach.emptied, *reach.hidden, "/dev", reach.workspace}
-    # The `.gitignore` that keeps our own folder out of the person's repository is no secret, and git reads it.
-    ours = [f"{one}/.gitignore" for one in reach.hidden if os.access(f"{one}/.gitignore", os.R_OK)]
-    run = [*ours, *find_open_parts("/", closed), *reach.lent, *find_open_parts(reach.workspace, set(reach.hidden))]
-    installed = set(reach.installed)
-    write = [private, *(part for one in (*reach.caches, *reach.entrusted) for part in find_open_parts(one, installed))]
-    if reach.writable:
-        kept = {*reach.hidden, *reach.guarded, *reach.held, *installed}
-        write += find_open_parts(reach.workspace, kept)
-    return {"run": run, "list": [reach.workspace], "use": list(DEVICES), "write": write}
+    closed = {*access.emptied, *access.hidden, *access.hidden_around, "/dev", access.workspace}
+    # The `.gitignore` that keeps our own folder out of the user's repository is no secret, and git reads it.
+    ours = [
+        f"{one}/.gitignore"
+        for one in (*access.hidden, *access.hidden_around)
+        if os.access(f"{one}/.gitignore", os.R_OK)
+    ]
+    visible = find_open_parts(access.workspace, set(access.hidden))
+    run = [*ours, *find_open_parts("/", closed), *access.lent, *visible]
+    installed = set(access.installed)
+    write = [private]
+    for folder in (*access.caches, *access.entrusted):
+        write += find_open_parts(folder, installed)
+    if access.writable:
+        write += find_open_parts(access.workspace, {*access.hidden, *access.guarded, *access.held, *installed})
+    return {"run": run, "list": [access.workspace], "use": list(DEVICES), "write": write}
 
 
 def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[str]:
@@ -118,7 +125,7 @@ def find_open_parts(folder: str, closed: set[str], depth: int = 0) -> Iterator[s
     inside = folder.rstrip("/") + "/"
     if not any(one.startswith(inside) for one in closed):
         yield folder
-    elif depth < DEEPEST:
+    elif depth < MAX_DEPTH:
         with suppress(OSError):
             for entry in sorted(Path(folder).iterdir()):
                 if not entry.is_symlink():
@@ -130,7 +137,7 @@ class LandlockTether:
     """The tether of a child with a supervisor, which ends everything when its pipe closes."""
 
     status: int
-    holding: int
+    control: int
     private: "tempfile.TemporaryDirectory[str] | None"
     """The child's own temporary folder, removed with the child."""
     reason: str = ""
@@ -139,23 +146,22 @@ class LandlockTether:
         return process.pid
 
     def kill_all(self) -> None:
-        if self.holding >= 0:
-            os.close(self.holding)
-            self.holding = -1
+        if self.control >= 0:
+            os.close(self.control)
+            self.control = -1
 
-    def find_exit_code(self, _ended: int, /) -> int | None:
+    def find_exit_code(self) -> int | None:
         os.set_blocking(self.status, False)
-        said = b""
+        report = b""
         with suppress(BlockingIOError):
             while data := os.read(self.status, 4096):
-                said += data
-        if found := re.search(rb"^unable (.*)", said):
-            # If the process could not become the command it has ended too, but with an exit code that is not the
-            # command's.
-            self.reason = found[1].decode(errors="replace")
+                report += data
+        # A process that could not become the command ends as well, with an exit code that is not the command's.
+        if match := re.search(rb"^unable (.*)", report):
+            self.reason = match[1].decode(errors="replace")
             return None
-        found = re.search(rb"^exit (\d+)", said, re.MULTILINE)
-        return int(found[1]) if found else None
+        match = re.search(rb"^exit (\d+)", report, re.MULTILINE)
+        return int(match[1]) if match else None
 
     def close(self) -> None:
         self.kill_all()

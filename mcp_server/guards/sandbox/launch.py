@@ -21,8 +21,8 @@ class Tether(Protocol):
         """End all of it, now."""
         ...
 
-    def find_exit_code(self, ended: int, /) -> int | None:
-        """Return the command's own exit code, given its sandbox's; None if the command never began or was killed."""
+    def find_exit_code(self) -> int | None:
+        """Return the command's own exit code; None if the command never began or was killed."""
         ...
 
     @property
@@ -37,13 +37,13 @@ class Tether(Protocol):
 class Launch:
     argv: list[str]
     tether: Tether
-    lent: tuple[int, ...]
-    """Descriptors that the child inherits and we close."""
+    descriptors: tuple[int, ...]
+    """The child inherits them and we close ours."""
     folder: str = "/"
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the child must know about its surroundings."""
+    """Added to the environment of the child."""
     plan: Mapping[str, Any] | None = None
-    """If a supervisor stays beside the child: what it must know, with descriptors as numbered in our process."""
+    """For a child with a supervisor: what the supervisor must know, with descriptors as numbered in our process."""
     counted: bool = False
     """True if we must count its processes because the kernel does not."""
 
@@ -53,11 +53,11 @@ class LaunchSpec:
     """What to start, and within which limits."""
 
     argv: tuple[str, ...]
-    reach: ChildAccess
+    access: ChildAccess
     limits: ProcessLimits
     seconds: float
     terminal: bool = False
-    lane: ProxySocket | None = None
+    proxy_socket: ProxySocket | None = None
     """The child's connection to the proxy, if it may have one."""
 
 

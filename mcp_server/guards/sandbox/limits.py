@@ -122,13 +122,13 @@ def _load_argument(argument: int) -> Step:
 NICENESS = 5
 """A child that computes must not delay the server's answers."""
 OPEN_FILES = 4096
-LESS_DEAR = 500
+OOM_SCORE = 500
 """If memory runs out, the kernel ends a child before it ends the server."""
 
 
 def build_resource_limits(limits: ProcessLimits, seconds: float) -> dict[int, int]:
-    """Limits by the kernel's constants. The CPU limit is what all cores could use in `seconds`: to exceed it, the
-    timeout must have failed."""
+    """Return the limits by the kernel's constants. The CPU limit is what all cores could use in `seconds`, so a child
+    exceeds it only if the timeout failed."""
     cores = os.cpu_count() or 1
     return {
         resource.RLIMIT_CORE: 0,
@@ -140,11 +140,11 @@ def build_resource_limits(limits: ProcessLimits, seconds: float) -> dict[int, in
     }
 
 
-def apply_resource_limits(pid: int, found: dict[int, int]) -> None:
+def apply_resource_limits(pid: int, limits: dict[int, int]) -> None:
     """Limit a process that is held back until this is done; never beyond our own limits."""
-    for kind, most in found.items():
+    for kind, limit in limits.items():
         hard = resource.getrlimit(kind)[1]
-        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.prlimit(pid, kind, (bound, bound))
+        lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.prlimit(pid, kind, (lowest, lowest))
     with suppress(OSError):
-        Path(f"/proc/{pid}/oom_score_adj").write_text(str(LESS_DEAR))
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(OOM_SCORE))

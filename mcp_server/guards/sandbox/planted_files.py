@@ -8,7 +8,6 @@ command may have reason to, and the user may have created the file in the meanti
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_server.guards.sandbox.protected import OBEYED_BY_GIT, OTHERS_IN_GIT, PathWatch, ProtectedPaths
@@ -42,18 +41,17 @@ def build_planted_refusal(paths: list[Path]) -> Refusal:
     )
 
 
-def find_existing_obeyed(root: Path, places: ProtectedPaths) -> frozenset[str]:
-    return frozenset(path for path in places.list_obeyed_paths() if os.path.lexists(root / path))
-
-
-@dataclass(frozen=True)
 class PlantedSince:
     """Remembers what existed when a command began."""
 
-    watch: PathWatch
-    before: frozenset[str]
+    def __init__(self, watch: PathWatch, protected: ProtectedPaths) -> None:
+        self._watch = watch
+        self._before = self._find_existing(protected)
+
+    def _find_existing(self, protected: ProtectedPaths) -> set[str]:
+        return {path for path in protected.list_obeyed_paths() if os.path.lexists(self._watch.root / path)}
 
     async def find_planted_paths(self) -> tuple[str, ...]:
         """List what is new. Of a new repository, list only the repository itself."""
-        new = find_existing_obeyed(self.watch.root, await self.watch.scan_protected_paths()) - self.before
+        new = self._find_existing(await self._watch.scan_protected_paths()) - self._before
         return tuple(sorted(path for path in new if not any(str(parent) in new for parent in Path(path).parents)))

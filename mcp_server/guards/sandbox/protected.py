@@ -19,20 +19,20 @@ import anyio.to_thread
 from mcp_server.model.files import INSTALLED, is_protected, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
 
-FRESH, MOST_FRESH = 20.0, 5.0
-"""A walk's result is trusted for `FRESH` times as long as the walk took, but at most `MOST_FRESH` seconds: looking
-before every command never takes more than a twentieth of the time."""
+FRESH, MAX_FRESH_SECONDS = 20.0, 5.0
+"""A walk's result is trusted for `FRESH` times as long as the walk took, up to the maximum, so walking before every
+command takes at most a twentieth of the time."""
 COARSE_NS = 50_000_000
 """A folder changed this recently may change again and still show the same stamp."""
-MOST_FOLDERS = 50_000
-MOST_POINTER = 4096
-MOST_PLACES = 400
+MAX_FOLDERS = 50_000
+MAX_POINTER_BYTES = 4096
+MAX_PLACES = 400
 """The time to build a sandbox grows with the square of this."""
 GIT = ".git"
 OBEYED_BY_GIT = ("hooks", "config", "config.worktree", "commondir")
 """Below `.git`: decides which programs git runs, and where it looks for this."""
 OTHERS_IN_GIT = ("modules", "worktrees")
-DEEPEST_MODULE = 8
+MAX_MODULE_DEPTH = 8
 """How deep submodules and linked worktrees may nest; each is a repository of its own."""
 
 
@@ -54,14 +54,14 @@ class ProtectedPaths:
     def list_obeyed_paths(self) -> Iterator[str]:
         """Yield everything that other programs obey; of repositories also what git obeys in them."""
         yield from self.guarded
-        for one in (*self.repositories, *self.inner):
-            yield one
-            yield from (f"{one}/{name}" for name in OBEYED_BY_GIT)
+        for repository in (*self.repositories, *self.inner):
+            yield repository
+            yield from (f"{repository}/{name}" for name in OBEYED_BY_GIT)
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectedFolder:
-    """What one folder holds of that, and the folders to walk next."""
+    """The protected entries of one folder, and the folders to walk next."""
 
     stamp: tuple[int, int, int]
     settled: bool
@@ -97,7 +97,7 @@ def classify_name(name: str) -> tuple[bool, bool]:
 def _sort_entries(
     root: Path, folder: str, entries: list["os.DirEntry[str]"], private: frozenset[str]
 ) -> tuple[list[str], ...]:
-    """`private` are menugate's own places: hidden whole, and not walked."""
+    """`private`: menugate's own places, which are hidden as a whole and not walked."""
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
@@ -127,23 +127,24 @@ def find_protected_paths(root: Path, private: frozenset[str], known: dict[str, P
     guarded: list[str] = []
     repositories: list[str] = []
     hidden: list[str] = []
-    # Breadth first: people keep their own files near the top, however many folders others add further down.
+    # Breadth first: your own files are near the top, however many folders tools create further down.
     todo = deque([""])
-    while todo and len(found) < MOST_FOLDERS:
+    while todo and len(found) < MAX_FOLDERS:
         path = todo.popleft()
-        one = scan_folder(root, path, private, known.get(path))
-        if one is not None:
-            found[path] = one
-            guarded += one.guarded
-            repositories += one.repositories
-            hidden += one.secret
-            todo += one.folders
+        folder = scan_folder(root, path, private, known.get(path))
+        if folder is not None:
+            found[path] = folder
+            guarded += folder.guarded
+            repositories += folder.repositories
+            hidden += folder.secret
+            todo += folder.folders
     known.clear()
     known.update(found)
     repositories = list(dict.fromkeys(repositories))
     inner = [inside for one in repositories for inside in find_inner_repositories(root, one)]
-    hidden = hide_whole_folders(hidden, len(guarded) + len(hidden) - MOST_PLACES)
-    overfull = len(guarded) + len(hidden) > MOST_PLACES
+    if (too_many := len(guarded) + len(hidden) - MAX_PLACES) > 0:
+        hidden = hide_whole_folders(hidden, too_many)
+    overfull = len(guarded) + len(hidden) > MAX_PLACES
     return ProtectedPaths(
         *(tuple(sorted(paths)) for paths in (guarded, repositories, inner, hidden)), overfull=overfull
     )
@@ -180,12 +181,12 @@ def _read_pointer(file: Path, mark: str = "") -> str:
     """Return what follows the mark in such a file, without ever blocking on it."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        said = os.fsdecode(os.read(opened, MOST_POINTER)).rstrip("\n")
+        text = os.fsdecode(os.read(opened, MAX_POINTER_BYTES)).rstrip("\n")
     finally:
         os.close(opened)
-    if not said.startswith(mark):
+    if not text.startswith(mark):
         raise ValueError(file)
-    return said.removeprefix(mark)
+    return text.removeprefix(mark)
 
 
 def find_inner_repositories(root: Path, repository: str, depth: int = 0) -> Iterator[str]:
@@ -199,7 +200,7 @@ def _find_repositories_in(root: Path, folder: str, depth: int) -> Iterator[str]:
         names = [entry.name for entry in os.scandir(root / folder) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
-    for name in names if depth < DEEPEST_MODULE else ():
+    for name in names if depth < MAX_MODULE_DEPTH else ():
         path = f"{folder}/{name}"
         if (root / path / "HEAD").exists():
             yield path
@@ -228,9 +229,9 @@ class PathWatch:
             raise Refusal(
                 Problem(
                     Code.TOO_LARGE,
-                    f"More than {MOST_PLACES} places of this workspace usually hold secrets or are obeyed by other "
-                    "programs, and no sandbox holds so many back; nothing ran.",
-                    "Have the person serve a smaller folder, or put files such as keys for tests into one folder.",
+                    f"More than {MAX_PLACES} places of this workspace usually hold secrets or are obeyed by other "
+                    "programs; a sandbox cannot protect so many, so nothing ran.",
+                    "Ask the user to serve a smaller folder, or to put files such as keys for tests into one folder.",
                 )
             )
         return self._known
@@ -247,4 +248,4 @@ class PathWatch:
             begun = time.monotonic()
             self._known = find_protected_paths(self.root, self.private, self._folders)
             self._looked = begun
-            self._until = begun + min((time.monotonic() - begun) * FRESH, MOST_FRESH)
+            self._until = begun + min((time.monotonic() - begun) * FRESH, MAX_FRESH_SECONDS)

@@ -63,30 +63,30 @@ class ProxySocket:
         self.ours.close()
         os.close(self.theirs)
 
-    async def serve_child(self, outlet: Outlet, child: ProxiedChild) -> None:
+    async def serve_child(self, proxy: Outlet, child: ProxiedChild) -> None:
         """Answer the child's connections for as long as it lives."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._receive_and_serve, outlet)
+                tasks.start_soon(self._receive_and_serve, proxy)
                 await child.wait()
                 tasks.cancel_scope.cancel()
         finally:
             self.ours.close()
 
-    async def _receive_and_serve(self, outlet: Outlet) -> None:
+    async def _receive_and_serve(self, proxy: Outlet) -> None:
         await anyio.wait_readable(self.ours)
         _, descriptors, _, _ = socket.recv_fds(self.ours, 1, 1)
         if not descriptors:
             return  # the child could not listen, and said so on stderr
-        server = await self._start_serving(outlet, socket.socket(fileno=descriptors[0]))
+        server = await self._start_serving(proxy, socket.socket(fileno=descriptors[0]))
         try:
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                await outlet.stop_serving(server)
+                await proxy.stop_serving(server)
 
-    async def _start_serving(self, outlet: Outlet, listener: socket.socket) -> asyncio.Server:
-        # Shielded: if this were cancelled halfway, nobody would close the socket.
+    async def _start_serving(self, proxy: Outlet, listener: socket.socket) -> asyncio.Server:
+        # Shielded: cancelled halfway, it would leave the socket open.
         with anyio.CancelScope(shield=True):
-            return await outlet.serve(listener)
-        raise AssertionError("unreachable: nobody cancels this scope")
+            return await proxy.serve(listener)
+        raise AssertionError("unreachable: this scope is never cancelled")

@@ -26,10 +26,10 @@ class Seatbelt:
         command = (
             PROGRAM,
             "-p",
-            render_seatbelt_profile(spec.reach, str(Path(temporary_folder.name).resolve())),
+            render_seatbelt_profile(spec.access, str(Path(temporary_folder.name).resolve())),
             *spec.argv,
         )
-        plan = {"folder": spec.reach.folder, "bounds": build_resource_limits(spec.limits, spec.seconds)}
+        plan = {"folder": spec.access.folder, "bounds": build_resource_limits(spec.limits, spec.seconds)}
         return replace(
             build_supervised_launch(command, spec.terminal, plan, temporary_folder),
             variables={"TMPDIR": temporary_folder.name},
@@ -52,7 +52,7 @@ def _render_lines(access: ChildAccess, temporary_folder: str) -> Iterator[str]:
     yield "(deny signal (target others))"
     yield "(deny mach-priv-task-port)"
     yield "(deny file-write*)"
-    yield f"(deny file-read* {_render_subpaths((*access.emptied, *access.hidden_above_workspace))})"
+    yield f"(deny file-read* {_render_subpaths((*access.emptied, *access.hidden_around))})"
     yield f"(allow file-read* {_render_subpaths((*access.lent, access.workspace, temporary_folder))})"
     writable = (temporary_folder, *access.caches, *((access.workspace,) if access.writable else ()))
     devices = '(literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty")'
@@ -68,8 +68,8 @@ def _render_lines(access: ChildAccess, temporary_folder: str) -> Iterator[str]:
         yield f"(deny file-write* {_render_literals(access.pinned)})"
     if access.installed:
         yield f"(deny file-write* {_render_subpaths(access.installed)})"
-    if access.hidden_elsewhere:
-        yield f"(deny file-read* file-write* {_render_subpaths(access.hidden_elsewhere)})"
+    if access.hidden:
+        yield f"(deny file-read* file-write* {_render_subpaths(access.hidden)})"
 
 
 def _render_subpaths(paths: Iterable[str]) -> str:

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_server.guards.network.egress import Egress
-from mcp_server.guards.network.http import CallNetwork, fetch
+from mcp_server.guards.network.http import fetch
+from mcp_server.guards.network.network import CallNetwork
 from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.network import Request, Response
 from mcp_server.model.posture import Profile

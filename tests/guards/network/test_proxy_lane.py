@@ -44,7 +44,7 @@ async def ground(work: Path, box: Sandbox, port: int) -> AsyncGenerator[tuple[Co
     allowed = parse_destinations([f"good.example:{port}", f"127.0.0.1:{port}", f"inside.example:{port}"])
     proxy = EgressProxy(Egress(allowed, allowed, names))
     async with opened(work, box) as made:
-        yield replace(made, outlet=proxy), proxy
+        yield replace(made, proxy=proxy), proxy
         await asyncio.sleep(0)
     await proxy.close()
 
@@ -120,7 +120,7 @@ async def test_a_way_out_ends_with_its_command(work: Path, box: Sandbox) -> None
         )
         assert all(said.out.endswith(b"hi") for said in await held)
         async with asyncio.timeout(PATIENCE):
-            while proxy.socket_count:
+            while proxy.servers:
                 await asyncio.sleep(0.01)
 
 

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import find_sandboxes
-from mcp_server.guards.processes.choose import SandboxChooser
+from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
 from mcp_server.guards.processes.commands import ChildRegistry, CommandHost
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.launch import Sandbox
@@ -26,7 +25,7 @@ SMALL = ProcessLimits(processes=64, memory=512 * MEGABYTE, file=50 * MEGABYTE)
 def sandbox(name: str) -> Sandbox | None:
     """`MENUGATE_TEST_PATH` names further folders in which bubblewrap is looked for."""
     path = f"{SYSTEM_PATH}:{os.environ.get('MENUGATE_TEST_PATH', '')}"
-    return next((one for one in find_sandboxes(path) if one.name == name), None)
+    return next((one for one in find_sandboxes(path, Path("/nowhere")) if one.name == name), None)
 
 
 def furnish(root: Path) -> Path:
@@ -47,9 +46,9 @@ def shop(
     state = work / ".menugate"
     variables = {"PATH": SYSTEM_PATH, "LC_ALL": "C.UTF-8", "HOME": str(work.parent / "home")}
     ground = HostPaths(work, work.parent / "home", (state,), f"{SYSTEM_PATH}:{Path(sys.executable).parent}", variables)
-    ladder = SandboxChooser((box,) if box else (), want)
+    chooser = SandboxChooser((box,) if box else (), want)
     return CommandHost(
-        ground, Jail(work, (state,)), PathWatch(work, frozenset({".menugate"})), limits, ChildRegistry(), ladder
+        ground, Jail(work, (state,)), PathWatch(work, frozenset({".menugate"})), limits, ChildRegistry(), chooser
     )
 
 
@@ -59,7 +58,7 @@ async def opened(work: Path, box: Sandbox | None, **more: object) -> AsyncGenera
     try:
         yield made
     finally:
-        await made.nursery.close()
+        await made.registry.close()
 
 
 async def sh(

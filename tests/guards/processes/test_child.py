@@ -151,7 +151,7 @@ def test_programs_are_never_found_in_the_workspace(work: Path) -> None:
     from tests.guards.processes.ground import shop
 
     made = shop(work, None)
-    ground: HostPaths = replace(made.ground, search_path=f"{program.parent}:bin:{made.ground.search_path}")
-    processes = replace(made, ground=ground).build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
+    paths: HostPaths = replace(made.paths, search_path=f"{program.parent}:bin:{made.paths.search_path}")
+    processes = replace(made, paths=paths).build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), Profile.NORMAL)
     assert processes.find_program("canary") is None
     assert processes.find_program("bash") == "/usr/bin/bash"

@@ -1,6 +1,7 @@
 """Is the first sandbox taken that holds, and is it said why none does?"""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -62,7 +63,7 @@ async def test_where_none_holds_it_is_told_and_said(
 ) -> None:
     chooser, _ = choose(monkeypatch, {"one": "leaks"}, want)
     missing: list[str] = []
-    chooser.missing = lambda: missing.append("told")
+    chooser.on_missing = lambda: missing.append("told")
     assert await chooser.choose_sandbox() is None
     assert missing == ["told"]
     assert chooser.get_sandbox_state() is state
@@ -80,5 +81,5 @@ async def test_who_wants_none_tries_none(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_bubblewrap_is_looked_for_where_programs_are(tmp_path: pytest.TempPathFactory) -> None:
-    found = find_bubblewrap(str(tmp_path))
+    found = find_bubblewrap(str(tmp_path), Path("/nowhere"))
     assert found is None or found.program == "/usr/bin/bwrap"

@@ -37,7 +37,7 @@ def test_it_lies_where_nobody_finds_it_and_gives_its_room_back(tmp_path: Path) -
 def test_what_has_no_room_is_not_kept_nor_what_comes_after_it(
     monkeypatch: pytest.MonkeyPatch, most: int, room: int
 ) -> None:
-    monkeypatch.setattr(output_file, "MOST", most)
+    monkeypatch.setattr(output_file, "MAX_BYTES", most)
     aside = OverflowFile(None, OutputRoom(room))
     for text in ("a" * 40, "b" * 20, "c"):
         aside.add(text)

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_server.guards.sandbox.access import HOMES
 from mcp_server.guards.sandbox.launch import Sandbox
-from mcp_server.guards.sandbox.protected import MOST_PLACES
+from mcp_server.guards.sandbox.protected import MAX_PLACES
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.results import Refusal
@@ -119,14 +119,14 @@ PLANT = "cd src; mkdir .idea d; echo x > .idea/x; echo x > .mcp.json; mkdir -p d
 async def test_too_many_secrets_hide_none_of_the_others(box: Sandbox, work: Path) -> None:
     for folder in ("certs", "app"):
         (work / folder).mkdir()
-    for number in range(MOST_PLACES + 1):
+    for number in range(MAX_PLACES + 1):
         (work / "certs" / f"{number}.pem").write_text("what-is-here\n")
     for path in ("app/.env", "certs/a.txt"):
         (work / path).write_text("what-is-here\n")
     async with opened(work, box) as made:
         said = await sh(made, "cat app/.env certs/* .env keys/id_rsa; cat src/a.py")
         assert (said.code, said.out) == (0, b"what-is-here\n")
-    for number in range(MOST_PLACES + 1):
+    for number in range(MAX_PLACES + 1):
         (work / f"{number}.pem").write_text("what-is-here\n")
     async with opened(work, box) as made:
         with pytest.raises(Refusal, match="nothing ran"):

@@ -28,7 +28,7 @@ CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
 async def waiting(made: CommandHost) -> StandbyProcess:
     """The one that is started a moment after each command."""
     with anyio.fail_after(PATIENCE):
-        while (found := made.nursery.standby.ready) is None:
+        while (found := made.registry.standby.ready) is None:
             await anyio.sleep(0.01)
     return found
 
@@ -112,5 +112,5 @@ async def test_where_the_kernel_can_count_it_counts_each_command_from_its_beginn
         for child in children:
             await child.write(b"it runs\n")
             assert await anext(child.output()) == b"it runs\n"
-            assert child.fence is not None
-            assert len((child.fence.folder / "cgroup.procs").read_text().split()) > 1
+            assert child.group is not None
+            assert len((child.group.folder / "cgroup.procs").read_text().split()) > 1

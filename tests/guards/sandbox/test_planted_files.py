@@ -7,7 +7,6 @@ import pytest
 from mcp_server.guards.sandbox.planted_files import (
     PlantedSince,
     build_planted_refusal,
-    find_existing_obeyed,
     find_obeyed_by_git,
     remove_planted_files,
 )
@@ -49,7 +48,7 @@ def test_the_refusal_names_each() -> None:
 async def test_what_is_new_is_named_and_of_a_new_repository_the_repository_alone(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text("mine")
     watch = PathWatch(tmp_path, frozenset())
-    since = PlantedSince(watch, find_existing_obeyed(tmp_path, await watch.scan_protected_paths()))
+    since = PlantedSince(watch, await watch.scan_protected_paths())
     assert await since.find_planted_paths() == ()
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / ".mcp.json").write_text("planted")

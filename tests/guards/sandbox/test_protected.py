@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.guards.sandbox.protected import (
-    MOST_PLACES,
+    MAX_PLACES,
     PathWatch,
     classify_name,
     find_protected_paths,
@@ -54,4 +54,4 @@ def test_the_folders_with_the_most_are_hidden_whole() -> None:
     assert sorted(hide_whole_folders(hidden, 0)) == sorted(hidden)
     assert sorted(hide_whole_folders(hidden, 2)) == ["a", "b/1", "b/2", "top"]
     assert sorted(hide_whole_folders(hidden, 3)) == ["a", "b", "top"]
-    assert len(hide_whole_folders([f"a/{number}" for number in range(MOST_PLACES)], 5)) == 1
+    assert len(hide_whole_folders([f"a/{number}" for number in range(MAX_PLACES)], 5)) == 1

@@ -13,7 +13,7 @@ import jsonschema_rs
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import build_command_host
+from mcp_server.guards.processes.commands import build_command_host
 from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.model.context import Context
@@ -54,19 +54,19 @@ def git(folder: Path, *arguments: str | bytes, data: bytes | None = None, ok: bo
 
 @dataclass
 class GitPerson:
-    home: Path
+    paths: HostPaths
     who: tuple[str, str] | None = WHO
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         named = f"[user]\n\tname = {self.who[0]}\n\temail = {self.who[1]}\n" if self.who else ""
-        (self.home / ".gitconfig").write_text(named)
-        return await asyncio.to_thread(read_signature, PATH, self.home, repository)
+        (self.paths.home / ".gitconfig").write_text(named)
+        return await asyncio.to_thread(read_signature, self.paths, repository)
 
     async def find_ignore_file(self, repository: str) -> str:
-        return await asyncio.to_thread(find_ignore_file, PATH, self.home, repository)
+        return await asyncio.to_thread(find_ignore_file, self.paths, repository)
 
     async def find_hooks_folder(self, repository: str) -> str:
-        return await asyncio.to_thread(find_hooks_folder, PATH, self.home, repository)
+        return await asyncio.to_thread(find_hooks_folder, self.paths, repository)
 
 
 @dataclass
@@ -92,19 +92,19 @@ class GitWorkbench:
         self.files = WorkspaceFiles(jail, Trash(state / "trash"), StampMemory(), Nowhere())
         variables = {"PATH": PATH, "HOME": str(home)}
         self.shop = build_command_host(HostPaths(root, home, (state,), PATH, variables), jail)
-        self.person = GitPerson(home)
+        self.person = GitPerson(self.shop.paths)
         self.bare: Processes | None = None
         """A door in the place of the real one."""
         self._runner = asyncio.Runner()
 
     def only(self, sandbox: str) -> bool:
         """Use this sandbox and no other; False where it is not to be had here."""
-        ladder = self.shop.ladder
-        ladder.rungs = tuple(rung for rung in ladder.rungs if rung.name == sandbox)
-        return bool(ladder.rungs)
+        chooser = self.shop.chooser
+        chooser.candidates = tuple(one for one in chooser.candidates if one.name == sandbox)
+        return bool(chooser.candidates)
 
     def close(self) -> None:
-        self._runner.run(self.shop.nursery.close())
+        self._runner.run(self.shop.registry.close())
         self._runner.close()
 
     def call(self, name: str, profile: Profile = Profile.TRUSTED, yes: bool = False, **arguments: Any) -> Ending:

@@ -15,8 +15,7 @@ from mcp_server.calls.session_objects import ObjectRegistry, OwnedObject
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.processes.build import build_command_host
-from mcp_server.guards.processes.commands import CommandHost
+from mcp_server.guards.processes.commands import CommandHost, build_command_host
 from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.search.search import FileSearch
 from mcp_server.model.context import Context
@@ -82,7 +81,7 @@ class LspWorkbench:
     @property
     def pids(self) -> list[int]:
         """Of the servers that run."""
-        return [child.pid for child in self.shop.nursery.children if child.code is None]
+        return [child.pid for child in self.shop.registry.children if child.code is None]
 
 
 @asynccontextmanager
@@ -104,7 +103,7 @@ async def bench(root: Path, *folders: Path, elsewhere: bool = True) -> AsyncGene
     finally:
         await keeping.close()
         left = one.pids
-        await shop.nursery.close()
+        await shop.registry.close()
         assert (left, faults) == ([], [])
 
 

@@ -43,7 +43,7 @@ async def test_the_program_is_shut_in(started: Started, tmp_path: Path, profile:
         assert (await one.text("hover_symbol", symbol="greet", line=1)).startswith("greet\n")
         assert not (one.root / "canary").exists()
         assert not (tmp_path / "canary").exists()
-        (child,) = one.shop.nursery.children
+        (child,) = one.shop.registry.children
         with anyio.fail_after(PATIENCE):
             # Its errors come on a pipe of their own, which is read beside its answers.
             while not child.last_words:
@@ -103,7 +103,7 @@ class TestWhichServer:
 
 def alone(one: LspWorkbench) -> CommandHost:
     """The same workshop, where no better server is found than the test's own."""
-    folders = [Path(folder) for folder in one.shop.ground.search_path.split(os.pathsep)]
+    folders = [Path(folder) for folder in one.shop.paths.search_path.split(os.pathsep)]
     better = ("ty", "pyright-langserver")
     kept = [str(folder) for folder in folders if not any((folder / name).exists() for name in better)]
-    return replace(one.shop, ground=replace(one.shop.ground, search_path=os.pathsep.join(kept)))
+    return replace(one.shop, paths=replace(one.shop.paths, search_path=os.pathsep.join(kept)))

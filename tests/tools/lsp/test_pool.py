@@ -76,7 +76,7 @@ async def test_one_that_breaks_is_an_error_and_starts_anew(started: Started, ste
 async def test_one_that_dies_between_two_calls_starts_anew(started: Started) -> None:
     async with started() as one:
         await one.text("hover_symbol", symbol="greet", line=1)
-        (child,) = one.shop.nursery.children
+        (child,) = one.shop.registry.children
         await child.kill()
         assert (await one.text("hover_symbol", symbol="greet", line=1)).startswith("greet\n")
 
@@ -127,7 +127,7 @@ async def test_a_call_that_is_taken_back_is_taken_back_there_too(started: Starte
     async with started(on=slow) as one:
         async with anyio.create_task_group() as calls:
             calls.start_soon(partial(one.call, "goto_definition", symbol="greet", line=1))
-            assert await async_becomes_true(lambda: any(child.last_words for child in one.shop.nursery.children))
+            assert await async_becomes_true(lambda: any(child.last_words for child in one.shop.registry.children))
             calls.cancel_scope.cancel()
         methods = [message.get("method") for message in await heard(one)]
         assert "$/cancelRequest" in methods

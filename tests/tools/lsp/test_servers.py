@@ -77,7 +77,7 @@ class Open(CallProcesses):
     """Without a sandbox, so that whatever a server runs leaves its mark."""
 
     async def start(self, command: Command, terminal: bool = False) -> RunningChild:
-        bare = CallProcesses(self.shop, self.demand, Profile.UNRESTRICTED)
+        bare = CallProcesses(self.host, self.demand, Profile.UNRESTRICTED)
         return await bare.start(replace(command, read_only=False), terminal)
 
 

@@ -123,7 +123,7 @@ def open_below(path: str) -> int:
 
 
 def restrict_files(plan: "dict[str, Any]", program: str) -> None:
-    # A network namespace of its own holds nobody to protect.
+    # In a network namespace of its own there is nothing to protect.
     rules = LandlockRules(net=0 if "connected" in plan else TCP_RIGHTS)
     for path in plan.get("below", ()):
         try:
@@ -194,7 +194,7 @@ def open_proxy_lane(plan: "dict[str, Any]") -> None:
 
 def restore_signals() -> None:
     """Stop ignoring signals. Python ignores SIGPIPE and background jobs ignore SIGINT, and a program inherits that: it
-    would go on when nobody reads its output, or when interrupted."""
+    would keep running when its output is closed, or when interrupted."""
     for number in range(1, signal.NSIG):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -46,8 +46,8 @@ class Subreaper:
             os.set_inheritable(descriptor, False)
 
     def prepare(self) -> None:
-        if "fence" in self.plan:
-            join_control_group(self.plan["fence"])
+        if "group" in self.plan:
+            join_control_group(self.plan["group"])
         if sys.platform.startswith("linux"):
             landlock_exec.control(landlock_exec.SUBREAPER, 1)
         if self.plan.get("open") is not None:
