@@ -101,7 +101,7 @@ class MenuNavigator:
         return mode
 
     async def _move_to_free_place(self, mode: str | None, reason: str) -> Problem | None:
-        """Move, but never move a place whose handle somebody has, unless the call carries that handle."""
+        """Move, but never move a place whose handle a caller has, unless the call carries that handle."""
         if not self.has_handle:
             self.live = await self.sessions.choose_place(self.live, mode)
         problem = await self._move(mode, reason)
@@ -163,7 +163,7 @@ class MenuNavigator:
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)
                 return Problem(
                     Code.AMBIGUOUS_MODE,
-                    f"`{shorten_text(query)}` does not name one mode.",
+                    f"`{shorten_text(query)}` does not name exactly one mode.",
                     f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
                     {"candidates": [{"number": number, "label": label} for number, label in candidates]},
                 )

@@ -91,7 +91,7 @@ def refuse_inside_server(settings: Settings, quick: bool = False) -> None:
 
 @asynccontextmanager
 async def open_store_for_person(settings: Settings) -> "AsyncGenerator[Store]":
-    """The state for a command that waits for what servers answer."""
+    """The state for a command that waits for the servers' answers."""
     from mcp_server.state.engine.rows import WallClock
     from mcp_server.state.ids import make_id_generator
     from mcp_server.state.store import Store
@@ -153,7 +153,7 @@ def build_hidden_server_refusal(server: int) -> Refusal:
 
 
 def read_command_line() -> str:
-    """What was typed, shortened; if a program called us, that program."""
+    """What was typed, shortened; if a program ran the command, that program."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     with suppress(OSError):
         words = Path("/proc/self/cmdline").read_bytes().decode("utf-8", "replace").split("\0")

@@ -42,7 +42,7 @@ class Client(Protocol):
         ...
 
     async def request(self, key: str, method: str, params: Mapping[str, Any], note: str = "") -> Mapping[str, Any]:
-        """Ask, and return the answer. `key` names the question within the call; `note` is for whoever checks the
+        """Ask, and return the answer. `key` names the question within the call; `note` is for the code that checks the
         answer, and the client can neither read nor change it.
 
         If the protocol has no way back to the client, the call ends here with the question and starts again from the
@@ -109,7 +109,8 @@ class Navigator(Protocol):
     async def complete(self, answer: str, status: str) -> "Ending": ...
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> "Problem | None":
-        """Move the run from one phase to another; None is no phase. Returns why not if it is in a third one by now."""
+        """Move the run from one phase to another; None is no phase. Returns why not if it has moved to another one
+        meanwhile."""
         ...
 
 
@@ -161,7 +162,7 @@ class Context(Protocol):
     def memory(self) -> "Memory": ...
     @property
     def hides(self) -> "Callable[[str], bool] | None":
-        """True for a path that a rule keeps from the tool, which must not show it either; None if no rule hides
+        """True for a path that a rule hides from the tool, which must not show it; None if no rule hides
         anything.
 
         How much was hidden is never reported: that would tell whether a search matches what must not be seen.
@@ -178,10 +179,9 @@ class Context(Protocol):
         ...
 
     async def call_tool(self, tool: str, arguments: "Arguments") -> "Ending":
-        """Call another tool for this one's answer, through the same gate, under the current posture.
+        """Call another tool on behalf of this call, through the same gate, under the current posture.
 
         Every layer decides, except that the mode does not check whether the tool is listed where the caller is. A
-        refusal comes back as a value. The ledger has both calls, and which one made which. Meta tools and carriers
-        cannot be reached, and calls within calls are limited in depth.
-        """
+        refusal comes back as a value. The ledger records both calls, and which one made the other. Meta tools and
+        carriers cannot be called, and the depth of calls within calls is limited."""
         ...

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 MOST_DOCUMENTS = 10_000
-"""Of one kind, in one place; a further one is refused."""
+"""Documents of one kind in one place; another one is refused."""
 LARGEST_DOCUMENT = 512 << 10
 """Bytes of one document's body as JSON."""
 
@@ -61,7 +61,7 @@ class Documents(Protocol):
     """The documents kept in one place. Methods wait for the state, and raise `Refusal` if it cannot be used."""
 
     def new_id(self) -> str:
-        """Eight characters that nobody can guess and that name nothing else here."""
+        """Return eight characters that cannot be guessed and that name nothing else here."""
         ...
 
     async def get(self, kind: str, id: str) -> Document | None: ...

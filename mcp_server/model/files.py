@@ -92,7 +92,7 @@ class SearchResult:
     """How many lines matched (or places, if a match may span lines), if they were counted."""
 
 
-LEFT_OUT_BY_RULE = "[Left out: what a rule keeps from this tool. Only the user can change the rule.]"
+LEFT_OUT_BY_RULE = "[Paths that a rule hides from this tool are left out. Only the user can change the rule.]"
 
 OBEYED_FOLDERS = """
 .git .hg .svn .jj .claude .codex .gemini .cursor .windsurf .vscode .idea .husky .devcontainer .ssh .gnupg

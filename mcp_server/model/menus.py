@@ -65,7 +65,7 @@ class Listing(StrEnum):
 
 
 class Commands(StrEnum):
-    """Who a host shows commands that act to. Few hosts are known to keep programs and models from using prompts."""
+    """To whom a host shows commands that act. Few hosts are known to keep programs and models from using prompts."""
 
     PERSON = "person"
     NOBODY = "nobody"

@@ -48,7 +48,7 @@ class NetworkStream(Protocol):
 
 class Network(Protocol):
     async def fetch(self, request: Request) -> Response:
-        """Make one request. A redirect is an answer too: whoever follows it makes a new request, which is judged
+        """Make one request. A redirect is an answer too: following it takes a new request, which is judged
         again."""
         ...
 

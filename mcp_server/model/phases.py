@@ -123,8 +123,8 @@ class Log:
         return replace(self, spent={**self.spent, phase: self.spent.get(phase, 0) + 1})
 
     def return_to_fix(self, reason: str) -> "Log":
-        """Start the phases from the fix on over: their calls count as unspent, and what was stated of the tests is
-        outdated."""
+        """Start the phases from the fix on over: their calls count as unspent, and what was stated about the tests no
+        longer counts."""
         again = {step.phase for step in RETRIED}
         old = {"pass_to_pass_status", "fail_to_pass_status"}
         return replace(

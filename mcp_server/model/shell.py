@@ -1,6 +1,6 @@
 """What does a shell line say? Its commands and their words as plain values.
 
-The parser belongs to the tool that runs such lines. Whoever needs it gets a `ReadLine`, which returns None for a line
+The parser belongs to the tool that runs such lines. Code that needs it gets a `ReadLine`, which returns None for a line
 that it cannot parse completely.
 """
 

@@ -84,9 +84,10 @@ HINTS: Mapping[Effect, Hints] = {
     Effect.PRODUCTION_MUTATION: MAY_DO_ANYTHING,
     Effect.DELEGATE: MAY_DO_ANYTHING,
 }
-"""What a host is told of a tool that says nothing else: its effect, in the protocol's words."""
+"""The hints of a tool that states no others: its effect, in the protocol's words."""
 UNSAID = replace(MAY_DO_ANYTHING)
-"""Stands for the hints of the tool's effect. An object of its own, so that saying the worst is saying something."""
+"""Stands for the hints of the tool's effect. It is an object of its own, so that a tool can state the worst hints
+itself."""
 
 
 class Confirmation(StrEnum):
@@ -131,9 +132,8 @@ Run: TypeAlias = Callable[["Context", Any], Awaitable["Ending"]]
 class LazyFunction:
     """A function that is imported when it is first called, written `module:function` as in an entry point.
 
-    A server that a host starts only has to list its tools. What a tool is, is there at once; the code behind `run`, or
-    behind a demand that needs a parser, is loaded with the first call.
-    """
+    A server that a host starts only has to list its tools. What it needs for that is imported at once; the code behind
+    `run`, or behind a demand that needs a parser, is imported on the first call."""
 
     __slots__ = ("_loaded", "where")
 
@@ -187,8 +187,8 @@ class Tool:
     tree_to: str = ""
     """The argument that names where that goes."""
     counts_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """By argument, the tools whose rules about a path also hold for what it names: whoever moves a file away can read
-    it."""
+    """By argument, the tools whose rules about a path also hold for what it names: a caller that moves a file away can
+    read it."""
     base: str = ""
     """The argument that the other places are relative to; without one, they are relative to the workspace."""
     shut_in: bool = False

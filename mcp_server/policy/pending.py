@@ -48,7 +48,7 @@ def describe_pending(runs: list[PausedRun], questions: list[Approval], now: int)
     if len(runs) > MAX_LISTED:
         yield f"Paused: {len(runs) - MAX_LISTED} more."
     if runs:
-        yield "The user continues paused runs with `menugate next`."
+        yield "The user can resume paused runs with `menugate next`."
     for approval in questions[:MAX_LISTED]:
         first = f"`menugate approvals show {approval.id}` and then " if approval.is_unread else ""
         answers = f"{first}`menugate approve {approval.id}` or `menugate deny {approval.id}`"

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from mcp_server.model.text import find_nearest_name, quote_text
 
-# Something too much or too little: a word before the predicate, `starts with` as an operator, an extra bracket, a path
+# Something extra or missing: a word before the predicate, `starts with` as an operator, an extra bracket, a path
 # as Windows or a shell writes it, a missing star after a command's first words.
 
 NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"

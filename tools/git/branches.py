@@ -84,7 +84,7 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
         return Problem(Code.ALREADY_EXISTS, message, "Choose another name, or switch to it with git_checkout.")
     base = await resolve_commit(git, args["base_branch"]) if "base_branch" in args else await read_head(git)
     if base is None:
-        message = "A branch begins at a commit, and there is none yet."
+        message = "A branch starts at a commit, and there is no commit yet."
         return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
     base_name = f" (`{to_one_line(args['base_branch'])}`)" if "base_branch" in args else ""
@@ -164,7 +164,7 @@ def _build_protected_problem(paths: Sequence[str]) -> Problem:
     names = escape.format_names([to_one_line(path) for path in paths])
     return Problem(
         Code.PATH_REFUSED,
-        f"The branch has other versions of {names}, which decide what other programs run; nothing was changed.",
+        f"The branch has different versions of {names}, which decide what other programs run; nothing was changed.",
         "Call again with `obeyed_files` set to true, so that the user is asked.",
     )
 

@@ -19,7 +19,7 @@ from mcp_server.model.tools import (
     Tool,
 )
 
-# What is offered for looking at a repository? Its state, its differences, its commits and branches.
+# Tools that look at a repository: its state, its differences, its commits and branches.
 
 PAGE = 48_000
 """Characters of a patch in one answer."""
@@ -46,7 +46,7 @@ Offset = Annotated[int, "Line of the patch to start at, from 1", Is(default=1, a
 
 class GitStatusArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
-    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many entries to skip", Is(default=0, at_least=0)]]
 
 
 STATUS = Tool(
@@ -97,7 +97,7 @@ DIFF_UNSTAGED = Tool(
     title="Changes not staged",
     description=(
         "Show what changed in the working tree and is not staged yet (git diff), as a patch. New files that git does "
-        "not know are in git_status. Long patches come in pages; the answer names the call for the next page."
+        "not track are listed by git_status. Long patches come in pages; the answer names the call for the next page."
     ),
     arguments=build_schema(GitDiffArguments),
     profile=Profile.RESTRICTED,
@@ -171,7 +171,7 @@ class GitLogArguments(TypedDict):
     end_timestamp: NotRequired[Annotated[When, "Only commits before this time"]]
     revision: NotRequired[Annotated[str, "Where to start; HEAD if left out", Is(longest=1000, shortest=1)]]
     paths: NotRequired[Paths]
-    offset: NotRequired[Annotated[int, "How many commits to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many commits to skip", Is(default=0, at_least=0)]]
 
 
 LOG = Tool(
@@ -228,7 +228,7 @@ SHOW = Tool(
 class GitBranchListArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     show_remote: NotRequired[Annotated[bool, "Also list remote branches, as last fetched", Is(default=False)]]
-    offset: NotRequired[Annotated[int, "How many branches to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many branches to skip", Is(default=0, at_least=0)]]
 
 
 BRANCH_LIST = Tool(
@@ -248,7 +248,7 @@ BRANCH_LIST = Tool(
 )
 
 
-# What is offered for changing a repository? Staging, committing, and going from branch to branch.
+# Tools that change a repository: staging, committing, and switching branches.
 
 
 class GitCommitArguments(TypedDict):
@@ -296,8 +296,8 @@ class GitAddArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     files: Annotated[
         list[Annotated[str, Is(shortest=1, longest=4096)]],
-        "Files or folders to stage, relative to `repo_path` or absolute; `.` for everything. A file that was deleted "
-        "is staged as deleted",
+        "Files or folders to stage, relative to `repo_path` or absolute; `.` for everything. Deleted files are staged "
+        "as deletions",
         Is(most_items=500),
     ]
 
@@ -338,14 +338,15 @@ RESET = Tool(
     name="git_reset",
     title="Unstage everything",
     description=(
-        "Unstage all staged changes (git reset) and say which they were. Never touches the files themselves or the "
-        "history."
+        "Unstage all staged changes (git reset) and list them. Never touches the files themselves or the history."
     ),
     arguments=build_schema(GitResetArguments),
     profile=Profile.NORMAL,
     effect=Effect.VCS_LOCAL,
     hints=HINTS[Effect.VCS_LOCAL].adjust(
-        "what was staged is lost, and a second time nothing is left to lose", destructive=True, idempotent=True
+        "it discards the staged changes, and a second call has nothing left to discard",
+        destructive=True,
+        idempotent=True,
     ),
     stages=ACTING,
     run=LazyFunction("tools.git.staging:reset"),
@@ -358,7 +359,7 @@ class GitCreateBranchArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     branch_name: Annotated[str, "The new branch's name", Is(shortest=1, longest=250)]
     base_branch: NotRequired[
-        Annotated[str, "The branch, tag or commit it begins at; HEAD if left out", Is(shortest=1, longest=1000)]
+        Annotated[str, "The branch, tag or commit it starts at; HEAD if left out", Is(shortest=1, longest=1000)]
     ]
 
 
@@ -386,14 +387,14 @@ class GitCheckoutArguments(TypedDict):
     obeyed_files: NotRequired[
         Annotated[
             bool,
-            "Let it change files that other programs obey (.gitattributes, .envrc, .vscode ...); the user is asked",
+            "Allow changes to files that other programs obey (.gitattributes, .envrc, .vscode ...); the user is asked",
             Is(default=False),
         ]
     ]
 
 
 def demand_checkout(args: Arguments) -> Demand:
-    why = "It replaces files that decide what other programs run with those of the other branch."
+    why = "It replaces files that decide what other programs run with the other branch's versions."
     return Demand(Effect.VCS_LOCAL, Profile.TRUSTED, why if args.get("obeyed_files") else None)
 
 
@@ -408,7 +409,7 @@ CHECKOUT = Tool(
     profile=Profile.TRUSTED,
     effect=Effect.VCS_LOCAL,
     hints=HINTS[Effect.VCS_LOCAL].adjust(
-        "files of the work tree are replaced, and a second time it is there already", destructive=True, idempotent=True
+        "it replaces files of the worktree, and a second call changes nothing", destructive=True, idempotent=True
     ),
     stages=ACTING,
     run=LazyFunction("tools.git.branches:checkout"),

@@ -25,7 +25,7 @@ async def show_staged_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
 async def show_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
     patch = await _read_diff(git, "git_diff", args, await resolve_comparison(git, args["target"]))
-    return _build_answer(git, patch, f"No difference to `{args['target']}`.")
+    return _build_answer(git, patch, f"No differences from `{args['target']}`.")
 
 
 async def _read_diff(git: GitProgram, tool: str, args: Mapping[str, Any], *comparison: str) -> ShownPatch:

@@ -28,4 +28,4 @@ async def read_checkout_facts(ctx: Context, args: Arguments) -> Mapping[str, str
         return {}
     git = await open_repository(ctx, args.get("repo_path", ""))
     tip = await find_branch_tip(git, await check_branch_name(git, args["branch_name"]))
-    return {**await read_branch_facts(git), "its commit": tip or "there is none"}
+    return {**await read_branch_facts(git), "its commit": tip or "none"}

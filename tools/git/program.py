@@ -275,7 +275,7 @@ def _require_success(result: CommandResult, verb: str, processes: Processes | No
     """Return the result, or raise a `Refusal` with what git complained about. `processes` is for a git that writes."""
     if result.timed_out:
         message = f"git {verb} did not finish within {TIMEOUT_SECONDS:g} s and was stopped."
-        raise Refusal(Problem(Code.TIMEOUT, message, "Ask for less."))
+        raise Refusal(Problem(Code.TIMEOUT, message, "Try a smaller request."))
     way_out = _describe_unwritable_folder(result, processes) if processes else ""
     if way_out and result.code == 0:
         # Git skips a file that it cannot write, and still exits with 0.

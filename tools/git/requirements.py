@@ -51,7 +51,7 @@ def _find_lock_problem(git: GitProgram) -> Problem | None:
                 Code.WRONG_STATE,
                 f"`{to_one_line(path)}` exists: another git is running in this repository, or was killed; nothing was "
                 "committed.",
-                "Call again when it has finished. If no git is running, ask the user to delete that file.",
+                "Call again when that git has finished. If no git is running, ask the user to delete that file.",
             )
     return None
 

@@ -102,7 +102,7 @@ async def _undo_misplaced_commit(git: GitProgram, ref: str, parent: str | None, 
     head = await read_head(git)
     old_head = await _find_commit_parent(git, "HEAD", tree)
     if head and old_head is not None:
-        command = ("update-ref", "-m", "menugate: commit taken back")
+        command = ("update-ref", "-m", "menugate: commit undone")
         await git.change(*command, *(("HEAD", old_head, head) if old_head else ("-d", "HEAD", head)))
     raise _build_changed_refusal()
 

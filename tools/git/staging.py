@@ -60,7 +60,7 @@ async def _stage(git: GitProgram, paths: Sequence[str]) -> None:
         if no_match is None:
             raise
         message = (
-            f"There is no file `{to_one_line(no_match[1])}`, and git knows no file of that name; nothing was staged."
+            f"There is no file `{to_one_line(no_match[1])}`, and git tracks no file with that name; nothing was staged."
         )
         raise Refusal(Problem(Code.NOT_FOUND, message, "See git_status for the changed files.")) from refusal
 

@@ -29,7 +29,9 @@ async def show_status(ctx: Context, args: Mapping[str, Any]) -> Ending:
     entries = _group_entries(status.entries)
     offset = args.get("offset", 0)
     if offset and offset >= len(entries):
-        message = f"There are {escape.format_count(len(entries), 'entry', 'entries')}, none of them after {offset:,}."
+        message = (
+            f"There are {escape.format_count(len(entries), 'entry', 'entries')}, so none after the first {offset:,}."
+        )
         return Problem(Code.INVALID_ARGUMENTS, message, "Pass a smaller `offset`.")
     page = entries[offset : offset + PAGE]
     end = offset + len(page)
@@ -57,7 +59,7 @@ def _describe_branch(git: GitProgram, status: GitStatus, operation: str | None) 
     line = f"{branch}, {commit}{_describe_upstream(status)}"
     if git.repository.top != ".":
         line += f". Paths are relative to {git.repository.name}"
-    return [f"{line}.", *([f"A {operation} is under way and not finished."] if operation else [])]
+    return [f"{line}.", *([f"A {operation} is in progress."] if operation else [])]
 
 
 def _describe_upstream(status: GitStatus) -> str:
@@ -65,9 +67,9 @@ def _describe_upstream(status: GitStatus) -> str:
         return ""
     name = to_one_line(status.upstream)
     if status.ahead is None or status.behind is None:
-        return f", follows {name}, which is gone"
+        return f", tracks {name}, which is gone"
     counts = [f"{number} {word}" for number, word in ((status.ahead, "ahead of"), (status.behind, "behind")) if number]
-    return f", {' and '.join(counts)} {name}" if counts else f", level with {name}"
+    return f", {' and '.join(counts)} {name}" if counts else f", up to date with {name}"
 
 
 def _group_entries(entries: Sequence[StatusEntry]) -> list[tuple[str, StatusEntry]]:

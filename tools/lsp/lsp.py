@@ -75,8 +75,8 @@ def _build_trust_problem(server: LanguageServer, language: Language) -> Problem:
     inert = " or ".join(f"`{each.name}` ({each.install})" for each in language.servers if each.inert)
     return Problem(
         Code.NOT_GRANTED,
-        f"The only server for {language.name} that is installed is `{server.name}`. It may run code of the project, so "
-        "it was not started.",
+        f"The only installed server for {language.name} is `{server.name}`. It may run the project's code, so it was "
+        f"not started.",
         f'Call again with "server": "{server.name}", which the profile `trusted` allows; or ask the user to install '
         f"{inert}.",
     )

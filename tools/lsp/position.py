@@ -35,7 +35,7 @@ class SymbolPosition:
     async def _find_position(self) -> dict[str, Any]:
         if not self.symbol:
             raise _build_refusal(
-                "This command needs `symbol`, the name it is about" + self._describe_line(),
+                "This command needs `symbol`, the name to look up" + self._describe_line(),
                 "Pass the name as it is on the line; menugate finds the column.",
             )
         if self.line is None:

@@ -37,7 +37,7 @@ class LspQuestion:
 
 def render_text_answer(question: LspQuestion, answer: LspAnswer) -> Done:
     text = make_visible(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
-    shown = text or f"`{question.server.name}` has nothing to say about `{question.arguments['symbol']}` there."
+    shown = text or f"`{question.server.name}` has no information about `{question.arguments['symbol']}` there."
     return Done(f"{shown}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
 
 
@@ -103,7 +103,7 @@ def _describe_count(question: LspQuestion, answer: LspAnswer, places: SortedPlac
     if shown == total:
         return f"{count}."
     first = question.offset + 1
-    return f"{count}; {first:,}-{first + shown - 1:,} are shown." if shown else f"{count}; nothing from {first:,} on."
+    return f"{count}; {first:,}-{first + shown - 1:,} are shown." if shown else f"{count}; none from {first:,} on."
 
 
 def _describe_outside(places: SortedPlaces, answer: LspAnswer) -> str:

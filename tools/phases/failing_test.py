@@ -128,5 +128,5 @@ def _describe_uncertainty(run: SingleTestRun, baseline: SingleTestRun | None) ->
     if run.outcome is SingleTestOutcome.UNCLEAR or baseline is None:
         return "The test neither passed nor failed; its output says why."
     if baseline.outcome is SingleTestOutcome.MISSING:
-        return "It fails now, and there was no such test at the last commit."
+        return "It fails now, and the test did not exist at the last commit."
     return "It fails now, and could not be run at the last commit."

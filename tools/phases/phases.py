@@ -100,7 +100,7 @@ def _build_missing_problem(step: Step, missing: tuple[str, ...]) -> Problem:
     return Problem(
         Code.WRONG_STATE,
         f"the phase `{step.phase}` is not over: {names} {'is' if len(missing) == 1 else 'are'} missing.",
-        "Call `advance_phase` with what is missing; what you passed is kept.",
+        "Call `advance_phase` with what is missing; what you already passed is kept.",
         {"phase": str(step.phase), "missing": list(missing)},
     )
 
@@ -170,7 +170,7 @@ def _describe_tests(log: Log) -> str:
 def _describe_phase(step: Step, log: Log) -> str:
     number = STEPS.index(step) + 1
     missing = log.list_missing_outputs(step)
-    needs = f"It still needs {', '.join(f'`{name}`' for name in missing)}" if missing else "It has all it needs"
+    needs = f"It still needs {', '.join(f'`{name}`' for name in missing)}" if missing else "Nothing is missing"
     return (
         f"Phase {step.phase} ({number} of {len(STEPS)}), {log.count_calls_left(step)} of {step.budget} calls left, "
         f"with {', '.join(sorted(step.tools))}. {needs}; `advance_phase` continues."
@@ -195,5 +195,5 @@ async def _load_log(ctx: Context) -> Document:
 
 async def _store_log(ctx: Context, document: Document, event: str) -> Problem | None:
     if isinstance(await ctx.records.session.put(document, DocumentCause(event)), Overtaken):
-        return Problem(Code.BUSY, "another call of this run got in between.", "Check `get_phase_status`.")
+        return Problem(Code.BUSY, "another call of this run got there first.", "Check `get_phase_status`.")
     return None

@@ -32,7 +32,7 @@ def describe_freshness(freshness: Freshness, ctx: Context) -> str:
     files = f"{freshness.files:,} file{'s' if freshness.files != 1 else ''}"
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(freshness.left_out.items()))
     not_indexed = f"; not in it: {reasons}" if reasons else ""
-    rule_note = "Left out is what a rule keeps from this tool. " if ctx.hides else ""
+    rule_note = "Files that a rule hides from this tool are left out. " if ctx.hides else ""
     if freshness.complete:
         return f"{rule_note}Index of {files}, as they are now{not_indexed}."
     hint = "Call again to continue, or use `grep` meanwhile."
@@ -44,7 +44,7 @@ def format_next_call(tool: str, args: Mapping[str, Any], shown: int, total: int,
     offset = args.get("offset", 0)
     end = offset + shown
     if total and offset >= total:
-        return f"There is nothing from entry {offset + 1:,} on: {total:,} were found."
+        return f"There are no entries from {offset + 1:,} on: only {total:,} were found."
     if offset == 0 and end >= total:
         return "" if complete else f"There may be more than these {total:,}: time or space ran out, so narrow it."
     entries = f"Entries {offset + 1:,}-{end:,} of {'' if complete else 'at least '}{total:,}."

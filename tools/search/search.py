@@ -74,7 +74,7 @@ def _format_page_note(tool: str, args: Mapping[str, Any], search: Search, result
     end = min(search.offset + search.limit, result.total) if search.limit else result.total
     notes = [count if result.complete else f"At least {count}"]
     if search.offset >= result.total:
-        notes = [f"There is nothing from entry {search.offset + 1:,} on: {total} were found ({count})"]
+        notes = [f"There are no entries from {search.offset + 1:,} on: only {total} were found ({count})"]
     elif search.offset or end < result.total:
         notes.append(f"entries {search.offset + 1:,}-{end:,} of {total} are shown")
     text = f"[{'; '.join(notes)}."

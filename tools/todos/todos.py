@@ -34,7 +34,7 @@ class StoredTodo:
 
 
 def _build_unknown_problem(id: str) -> Problem:
-    return Problem(Code.UNKNOWN_ID, f"this session has no todo `{id[:40]}`.", "`TodoRead` lists those it has.")
+    return Problem(Code.UNKNOWN_ID, f"this session has no todo `{id[:40]}`.", "`TodoRead` lists its todos.")
 
 
 async def find_todo(ctx: Context, id: str) -> StoredTodo | Problem:

@@ -50,7 +50,7 @@ async def _verify_claim(ctx: Context, stored: StoredTodo) -> Ending:
     lines = [format_line(updated), *(f"- {result.type} {result.verdict}: {result.said}" for result in results)]
     text = "\n".join([*lines, _describe_outcome(updated, results)])
     shows_output = any(result.type in RUNS and result.verdict is CriterionVerdict.FAILED for result in results)
-    return Done(text, build_todo_data(updated), outside="what the criteria ran" if shows_output else None)
+    return Done(text, build_todo_data(updated), outside="the commands of the criteria" if shows_output else None)
 
 
 async def _store_results(ctx: Context, stored: StoredTodo, results: Sequence[Result]) -> StoredTodo | Problem:
