@@ -212,7 +212,8 @@ class MenuNavigator:
             f"You are in {mode.title} ({mode.name}), {format_count(len(tools), 'tool')}. {mode.description}",
             format_tool_list(tools),
             *([f"{how}, like this: {call}" if call else f"{how}."] if self.carriers else []),
-            f"Menu handle: {handle} (pass it as `menu` if your calls share no connection; valid for {HANDLE_LIFE}).",
+            f"Menu handle: {handle} (pass it as `menu` if your calls do not share a connection; valid for "
+            f"{HANDLE_LIFE}).",
         ]
         if earlier:
             back = ", ".join(f"`{name}` {other}" for name, other in earlier)

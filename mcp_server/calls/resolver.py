@@ -197,7 +197,9 @@ def advise_reading_first(found: ResolvedCall, ending: Problem, policy: Policy) -
     first = READING.sub(lambda said: _describe_reading_here(found, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
         mode = found.live.session.mode
-        first += f" If your calls share no connection, call `menu_enter` with `{mode}` and pass its handle as `menu`"
+        first += (
+            f" If your calls do not share a connection, call `menu_enter` with `{mode}` and pass its handle as `menu`"
+        )
         first += " in both."
     return replace(ending, way_out=first)
 
@@ -235,13 +237,13 @@ def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Proble
         return replace(problem, way_out=f'{problem.way_out} Pass `think` the same `"menu": "{found.handle}"`.')
     if problem.code is not Code.WRONG_STAGE or not found.live.passing:
         return problem
-    how = "Your calls share no connection: call `menu_enter` first, and pass its handle as `menu` in all later calls."
+    how = "Your calls do not share a connection: call `menu_enter` first, and pass its handle as `menu` in later calls."
     return replace(problem, way_out=f"{problem.way_out} {how}")
 
 
 def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """Suggest a call that this client can make: if its list never changes, entering the mode does not let it repeat
-    this one. A caller that gave a handle is told to move that place, not to create another."""
+    this one. For a caller that gave a handle, the call moves that place instead of creating another."""
     modes = policy.menus.find_modes_with(found.tool.name)
     if problem.code is not Code.WRONG_MODE or found.live.session.pinned or not modes:
         return problem
@@ -259,7 +261,7 @@ def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> 
 
 
 def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
-    """Suggest the tools that do it, in the form in which this client must call them."""
+    """Suggest the tools that do it, as calls that this client can make."""
     mode = find_mode_with(tools, found.live.session, policy)
     there = mode is not None and mode.name == found.live.session.mode
     if mode is None or not (found.asked.listing.fixed or (found.handle and not there)):

@@ -134,7 +134,7 @@ async def check_failed_calls(run: FinishedRun) -> CheckResult:
 
 
 async def check_last_tests(run: FinishedRun) -> CheckResult:
-    """Find a failed last test run. No test run at all is no finding."""
+    """Find a failed last test run. A run without tests gives no finding."""
     outcomes = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
     if not outcomes or outcomes[-1] != FAILED:
         return CheckResult()

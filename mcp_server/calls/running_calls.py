@@ -130,7 +130,7 @@ class RunningCall:
     def build_stopped_problem(self) -> Problem:
         return Problem(
             Code.CANCELLED,
-            f"`{self.tool}` was ended: {self.stopped}.",
+            f"`{self.tool}` ended early: {self.stopped}.",
             GO_ON,
         )
 

@@ -146,7 +146,8 @@ class Sessions:
     async def change_phase(
         self, live: LiveSession, before: str | None, after: str | None, reason: str
     ) -> Session | Problem | None:
-        """Move the run from one phase to another, unless it is in a third one by now. Returns what `move` returns."""
+        """Move the run from one phase to another, unless it has moved elsewhere meanwhile. Returns what `move`
+        returns."""
         async with live.common.lock:
             if live.session.phase != before:
                 return build_busy_problem(f"phase `{live.session.phase}`")
@@ -242,7 +243,7 @@ class Sessions:
             return None
         current = moved.current
         if not isinstance(current, Session):
-            # Somebody deleted the row; the next move writes it again.
+            # The row was deleted; the next move writes it again.
             live.written = False
             return UNKNOWN
         live.adopt_stored_session(current)

@@ -113,7 +113,7 @@ class RunningCalls:
         return not any(one.is_running for one in mine)
 
     async def _record_stop(self) -> None:
-        """Record the stop as soon as the state can be written; from then on the recorded holds stop everybody."""
+        """Record the stop as soon as the state can be written; from then on the recorded holds stop every session."""
         run, callers = self.new_run(), self.everybody()
 
         def stop_sessions(tx: Transaction) -> tuple[StoredSession, ...]:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Barrier(NamedTuple):
-    """The server because of which this process may not act for the person, and what it is told."""
+    """The server that keeps this process from acting for the person, and the message for it."""
 
     server: int
     refusal: Refusal

@@ -1,9 +1,8 @@
 """What does a pack remember from one call to the next? Documents, kept for a session or for a person's workspace.
 
-They are durable before a method returns. Every change is a row of the ledger: which document, from which mark to which,
-why, and the digest of its content, never the content. Nobody finds a document by guessing: a document of another
-session or person gets the same answer as one that never existed.
-"""
+They are durable before a method returns. Every change is a row of the ledger: the document, its old and new mark, the
+reason, and the digest of its content, never the content. Nobody finds a document by guessing: a document of another
+session or person gets the same answer as one that never existed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -105,8 +105,7 @@ OBEYED_FILES = """
 .exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc menugate.yaml
 """
 """What other programs run or obey without asking. A write there outlives the session, so the person is asked first.
-That includes what a workspace tells menugate about itself; otherwise a model could remove the rules it has to
-follow."""
+That includes what a workspace tells menugate about itself; otherwise a model could remove the rules it must follow."""
 
 SENSITIVE_FOLDERS = ".ssh .gnupg .aws .kube .docker .azure .password-store"
 SENSITIVE_FILES = """

@@ -1,4 +1,4 @@
-"""In which order is a bug fixed? Five phases, the tools of each, what each must deliver, and how many calls it has.
+"""How is a bug fixed step by step? Five phases, the tools of each, what each must deliver, and how many calls it has.
 
 No run is in a phase unless it asked for one: the first `advance_phase` starts the first phase; the last one, or
 `complete`, ends them. While a run is in a phase, the mode that holds these tools shows only what the phase lists and

@@ -85,7 +85,7 @@ class RuleText:
     """Calls that the rule must match, checked when it is parsed."""
     not_match: tuple[str | Arguments, ...] = ()
     reason: str = ""
-    """What a refused caller is told."""
+    """Shown to a refused caller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What has the person chosen? Six axes, none of which implies another, and the stage that the policy observes.
+"""What has the person chosen? Six independent axes, and the stage that the policy observes.
 
 A choice names only the axes that were chosen; the others keep the operator's defaults. Pending changes, and changes for
 one unit, are part of the choice, so that they are stored, sealed and changed together with it.

@@ -66,7 +66,7 @@ class Command:
     """For a program that keeps running and speaks a protocol: its stderr stays out of its output."""
     sees_secrets: bool = False
     """It sees files of the workspace that usually hold secrets: for a program that must know every file to tell which
-    one changed. Whoever shows its output must leave their content out."""
+    one changed. Code that shows its output must leave their content out."""
     lent: tuple[str, ...] = ()
     """Full paths of files it can read although their folder, the person's home, is hidden."""
     most_output: int = 16 << 20
@@ -87,7 +87,7 @@ class CommandResult:
 
 
 def make_command_problem(failure: str) -> Problem:
-    """Build what a caller is told if a command could not start, or was cut off."""
+    """Build the problem for a command that could not start, or was cut off."""
     way_out = "Ask the user to run `menugate doctor`, which tries a command and says what is wrong."
     return Problem(Code.TOOL_FAILED, failure, way_out)
 
@@ -133,7 +133,7 @@ class ChildProcess(Protocol):
 
     def describe_failure(self, printed: str) -> str:
         """Say why it never began, or what cut it off; empty if it ended by itself or we ended it. `printed` is the end
-        of its output, in which a sandbox says what is wrong."""
+        of its output, where a sandbox says what is wrong."""
         ...
 
     async def kill(self, grace: float = 0.0) -> None:

@@ -19,7 +19,7 @@ def format_summary_address(run: str) -> str:
 
 
 LISTS = ("issues", "missing_steps", "suggested_next_actions")
-"""The parts of a report that are lists, whoever wrote it."""
+"""The parts of a report that are lists, whether checks or a model wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

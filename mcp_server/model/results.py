@@ -132,7 +132,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The person has to answer first. The id covers session, run, step, tool and the arguments' digest."""
+    """The person must answer first. The id covers session, run, step, tool and the arguments' digest."""
 
     id: str
     text: str

@@ -29,7 +29,7 @@ class Hold:
     by: Holder
     reason: str
     run: str = ""
-    """The run that it pauses, and with which it ends; empty if it outlives the run."""
+    """The run that it pauses and ends with; empty if it outlives the run."""
     at: int = 0
     stopped: bool = False
     """The run was stopped, not only paused: its state is cleared, and a new one begins after it."""

@@ -1,6 +1,6 @@
 """How is text made safe to show? Names in messages, other people's words, and characters that cannot be seen.
 
-There are several ways of escaping; each says for which reader it is. Suggesting a similar name is here, too.
+There are several ways of escaping; each says which reader it is for. Suggestions of similar names are here, too.
 """
 
 import re

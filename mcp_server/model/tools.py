@@ -177,7 +177,7 @@ class Tool:
     stands_on: Callable[["Context", Arguments], Awaitable[Mapping[str, str]]] | None = None
     """What decides besides the arguments, by name: what is staged, what lies at a path, where a shell is. Looked up
     only for a call that needs an approval: shown in the question, bound by its digest, and looked up again before the
-    call runs. It may read, but change nothing; a `Refusal` ends the call before anybody is asked."""
+    call runs. It may read, but change nothing; a `Refusal` ends the call before the person is asked."""
     stays: Callable[[Arguments], bool] = lambda _arguments: False
     """True if such a call leaves something behind that only a later call of the same session could reach."""
     incidental: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Do a call's arguments fit its tool's schema, and if not, what has to change?
+"""Do a call's arguments fit its tool's schema, and if not, what must change?
 
 Schemas are compiled on a tool's first call, because most tools of a session are never called. A schema that cannot be
 compiled lets nothing through. References to other documents are never fetched.
@@ -62,7 +62,7 @@ def find_json_fault(arguments: Arguments) -> str | None:
         where, depth, value = waiting.pop()
         if isinstance(value, PLAIN):
             if isinstance(value, str) and not value.isascii() and _has_surrogates(value):
-                return f"{_describe_place(where)} holds half of a surrogate pair, which is not a character."
+                return f"{_describe_place(where)} contains half of a surrogate pair, which is not a character."
         elif isinstance(value, int | float):
             if value - value != 0:
                 return f"{_describe_place(where)} is NaN or infinity, which JSON does not have."
@@ -145,7 +145,7 @@ def _describe_requirement(keyword: str, details: Mapping[str, Any]) -> str:
         case "anyOf" | "oneOf":
             return _describe_branches(details["context"])
         case _:
-            return f"meet {quote_text(keyword)} of the schema"
+            return f"satisfy {quote_text(keyword)} in the schema"
 
 
 def _describe_branches(context: Any) -> str:

@@ -31,7 +31,7 @@ STAGES = {
     Stage.ACT: ELSEWHERE,
     Stage.TOOL_FOLLOWUP: ELSEWHERE,
     Stage.MICRO_STEP: (
-        "A unit is done, and until the next thought the run can only read. Call `think` with "
+        "A unit is done, so the run can only read until the next thought. Call `think` with "
         f"{MIN_POINTS} to {MAX_POINTS} points, each on a line starting with `- `: what happened, what is next and "
         "why. Then make this call again."
     ),
@@ -95,7 +95,7 @@ def describe_asks_beneath(call: Call) -> list[str]:
 def refuse_person_command(tool: Tool, command: str) -> Decision:
     reason = (
         f"Only the user may run `menugate {command}`: it answers or chooses for them, "
-        f"so no call of `{tool.name}` can run it."
+        f"so no call to `{tool.name}` can run it."
     )
     way_out = "No approval or profile changes that. Ask the user to run it in their own terminal."
     return make_refusal(Layer.BLOCK, Code.BLOCKED, reason, way_out)
@@ -114,7 +114,7 @@ def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
     modes = policy.menus.find_modes_with(tool.name)
     here = policy.menus.get(session.mode)
     if not modes:
-        reason = f"`{tool.name}` is in no mode of this server."
+        reason = f"`{tool.name}` is not in any mode of this server."
         way_out = f"{LIST_MODES} The operator can add the tool to a mode."
     elif session.pinned:
         served = f"serves only mode {quote_text(session.mode)}" if session.mode else "serves no mode"

@@ -94,7 +94,7 @@ def _find_foreign_path(text: str, arguments: Collection[str], ops: Collection[st
         yield f"{quote_text(text)} is a Windows path; write it relative to the workspace, with `/`, such as `src/**`"
     elif match := re.search(r"\\(?:\w|\*\*)", text):
         path = text.replace("\\", "/")
-        yield f"a backslash does not separate {quote_text(match[0][1:])}; did you mean {quote_text(path)}?"
+        yield f"folders are separated by `/`, not by a backslash; did you mean {quote_text(path)}?"
     elif match := VARIABLE.match(text):
         yield f"a rule does not expand variables such as {quote_text(match[0])}; write the path itself"
 
@@ -167,7 +167,7 @@ def describe_predicate_slip(text: str, arguments: Collection[str], ops: Collecti
         and _is_argument_named(opposite["path"], arguments)
         and (opposite["op"] in ops or describe_wrong_operator(opposite["op"], ops))
     ):
-        return "a predicate has no `not` and no brackets; write `neq`, `not_in` or `exists false`"
+        return "a predicate cannot contain `not` or brackets; write `neq`, `not_in` or `exists false`"
     if sign_slip := _describe_sign_slip(text, arguments, ops, command):
         return sign_slip
     words = text.split()

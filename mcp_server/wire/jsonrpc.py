@@ -43,9 +43,8 @@ class NotStrict(Exception):
 def parse_message(body: bytes, whole: bool = False) -> dict[str, Any]:
     """Return a request, a notification or an answer, in the protocol's one shape.
 
-    `whole`: the message goes on to a parser that fails on half a surrogate pair. Otherwise such a text is left to its
-    tool.
-    """
+    `whole`: the message goes on to a parser that fails on half a surrogate pair. Otherwise the tool handles such a
+    string."""
     value = _parse_body(body)
     if not isinstance(value, dict):
         raise NotStrict("a message is one JSON-RPC object; batches are not supported", code=INVALID_REQUEST)

@@ -1,8 +1,7 @@
 """What can each revision of the protocol do? The one list of them, and the shape that a result has in each.
 
-A new revision is a member of `Revision` and a row of `REVISIONS`. Nothing else compares revisions: what has to know
-asks the row, which is in `Caller.protocol`.
-"""
+A new revision is a member of `Revision` and a row of `REVISIONS`. Nothing else compares revisions: other code asks the
+row, which is in `Caller.protocol`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

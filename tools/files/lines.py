@@ -1,6 +1,6 @@
 """How is a file's text shown? Numbered lines, cut where they would flood, with what hurts a terminal made visible.
 
-Nothing else about the text is changed: what is shown is what `Edit` has to find again.
+Nothing else about the text is changed: `Edit` must find again exactly what is shown.
 """
 
 from dataclasses import dataclass

@@ -156,7 +156,7 @@ DELETE = Tool(
     name="fs_delete",
     title="Delete a file or an empty folder",
     description=(
-        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the user can restore it, "
+        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash, where the user can restore it, "
         "unless permanent is set. A folder that is not empty is refused. The user is asked first."
     ),
     arguments=build_schema(FsDeleteArguments),

@@ -22,7 +22,7 @@ def _locate_path(files: Files, repository: Repository, path: str) -> str:
     except Refusal as refusal:
         if refusal.problem.code is not Code.NOT_FOUND:
             raise
-        # Git may know a file that was deleted; its words are all we have to go by.
+        # Git may know a file that was deleted; the path as written is all that we know.
         workspace_path = _normalize_path(joined, files.root.rstrip("/"))
     repository_path = _to_repository_path(workspace_path, repository.top)
     if repository_path is None:

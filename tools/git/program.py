@@ -263,7 +263,7 @@ async def add_person_ignores(git: GitProgram) -> GitProgram:
 
 
 def _skip_submodule_contents(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Keep git out of submodules, each of which is a repository with a configuration of its own."""
+    """Keep git out of submodules: each is a repository with its own configuration."""
     for verb in ("status", "diff"):
         if verb in argv:
             position = argv.index(verb) + 1

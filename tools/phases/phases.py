@@ -195,5 +195,5 @@ async def _load_log(ctx: Context) -> Document:
 
 async def _store_log(ctx: Context, document: Document, event: str) -> Problem | None:
     if isinstance(await ctx.records.session.put(document, DocumentCause(event)), Overtaken):
-        return Problem(Code.BUSY, "another call of this run got there first.", "Check `get_phase_status`.")
+        return Problem(Code.BUSY, "another call in this run got there first.", "Check `get_phase_status`.")
     return None

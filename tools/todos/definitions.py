@@ -128,7 +128,7 @@ TODO_CLAIM = Tool(
     name="TodoClaim",
     title="Claim that a todo is done",
     description=(
-        "Say that a todo in progress is done, with what was done and evidence for it. It is verified by its criteria "
+        "Claim that a todo in progress is done: say what was done, with evidence. It is verified by its criteria "
         "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a failed check, or if the user "
         "rejects it, it can be claimed again with new evidence."
     ),
