@@ -150,3 +150,7 @@ class Refusal(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
+
+    @classmethod
+    def because(cls, code: Code, message: str, way_out: str = "") -> "Refusal":
+        return cls(Problem(code, message, way_out))

@@ -36,9 +36,4 @@ async def _read_diff(git: GitProgram, tool: str, args: Mapping[str, Any], *compa
 def _build_answer(git: GitProgram, patch: ShownPatch, text_if_empty: str) -> Ending:
     if not patch.file_count:
         return Done(text_if_empty, patch.data, meta={"files": 0})
-    return Done(patch.text, patch.data, outside=describe_source(git), meta={"files": patch.file_count})
-
-
-def describe_source(git: GitProgram) -> str:
-    """Name where the text comes from, since anyone may have written these files and commits."""
-    return f"the git repository in {git.repository.name}"
+    return Done(patch.text, patch.data, outside=git.source, meta={"files": patch.file_count})

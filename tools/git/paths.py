@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterable
 
 from mcp_server.model.files import Files, is_secret
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line
 from tools.git.repository import Repository
 
@@ -27,10 +27,10 @@ def _locate_path(files: Files, repository: Repository, path: str) -> str:
     repository_path = _to_repository_path(workspace_path, repository.top)
     if repository_path is None:
         message = f"`{to_one_line(path)}` lies outside {repository.name}."
-        raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path in the repository, relative to `repo_path`."))
+        raise Refusal.because(Code.PATH_REFUSED, message, "Pass a path in the repository, relative to `repo_path`.")
     if ".git" in repository_path.split("/"):
         message = f"`{to_one_line(path)}` belongs to git itself; it is not a file of the repository."
-        raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path outside `.git`."))
+        raise Refusal.because(Code.PATH_REFUSED, message, "Pass a path outside `.git`.")
     return repository_path
 
 

@@ -156,7 +156,7 @@ MEMORY_SEARCH = build_reading_tool(
         'Example: {"query": "database", "tier": "decision"}',
     ),
     ProjectMemoryArguments,
-    LazyFunction("tools.project.memory:search_memory"),
+    LazyFunction("tools.project.search:search_memory"),
     ("query", RuleSubject.TEXT),
 )
 

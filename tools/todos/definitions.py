@@ -136,7 +136,7 @@ TODO_CLAIM = Tool(
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     stages=ACTING,
-    run=LazyFunction("tools.todos.verify:claim_todo"),
+    run=LazyFunction("tools.todos.todos:claim_todo"),
     demand=demand_claiming,
     timeout=VERIFY_SECONDS,
 )
@@ -161,7 +161,7 @@ TODO_VERIFY = Tool(
         "it repeats the same checks, with commands that may reach anything", idempotent=True, open_world=True
     ),
     stages=ACTING | REVIEWING,
-    run=LazyFunction("tools.todos.verify:verify"),
+    run=LazyFunction("tools.todos.todos:verify"),
     timeout=VERIFY_SECONDS,
 )
 
