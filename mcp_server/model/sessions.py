@@ -6,13 +6,6 @@ from enum import StrEnum
 from mcp_server.model.posture import Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Who is calling, as far as it was proved: the OS user on stdio, the token's label over HTTP."""
-
-    name: str
-
-
 class Holder(StrEnum):
     """What paused a run."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Done
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import format_count, make_visible
 from tools.lsp.definitions import PAGE
 from tools.lsp.locations import SortedPlaces, TextCache, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem
@@ -99,7 +99,7 @@ def _describe_count(question: LspQuestion, answer: LspAnswer, places: SortedPlac
     if not total:
         symbol = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
         return f"No {answer.plural}{symbol} in the workspace."
-    count = f"{total:,} {answer.noun if total == 1 else answer.plural} in {files:,} file{'' if files == 1 else 's'}"
+    count = f"{format_count(total, answer.noun, answer.plural)} in {format_count(files, 'file')}"
     if shown == total:
         return f"{count}."
     first = question.offset + 1

@@ -10,10 +10,6 @@ MOVING = HINTS[Effect.SESSION].adjust("a second identical call changes nothing",
 HANDLE = Annotated[str, "Menu handle from `menu_enter`, when calls share no connection", Is(shortest=1)]
 
 
-class NoArguments(TypedDict):
-    pass
-
-
 class MenuArguments(TypedDict):
     menu: NotRequired[HANDLE]
 

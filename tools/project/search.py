@@ -10,6 +10,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.index import Freshness, IndexRequest, Symbol
 from mcp_server.model.memory import MemoryEntry, Tier
 from mcp_server.model.results import Code, Done, Ending, Problem
+from mcp_server.model.text import format_count
 from tools.project.definitions import ProjectMemoryArguments, ProjectSearchArguments, ProjectSymbolArguments
 
 REFRESH_SECONDS = 0.25
@@ -30,7 +31,7 @@ async def _refresh_index(ctx: Context) -> Freshness:
 
 
 def describe_freshness(freshness: Freshness, ctx: Context) -> str:
-    files = f"{freshness.files:,} file{'s' if freshness.files != 1 else ''}"
+    files = format_count(freshness.files, "file")
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(freshness.left_out.items()))
     not_indexed = f"; not in it: {reasons}" if reasons else ""
     rule_note = "Files that a rule hides from this tool are left out. " if ctx.hides else ""
@@ -105,8 +106,7 @@ async def search_index(ctx: Context, args: ProjectSearchArguments) -> Ending:
         hint = "A file must contain every word: try fewer words, or the beginning of one with `*`."
         return Done(f"No file contains all of `{args['query']}`. {hint}" + format_closing_note(source), meta=meta)
     lines = [f"{match.path}:{match.line}: {match.text}" for match in matches.shown]
-    files = f"{matches.files:,} file{'s' if matches.files != 1 else ''}"
-    count = f"{matches.total:,} line{'s' if matches.total != 1 else ''} in {files}."
+    count = f"{format_count(matches.total, 'line')} in {format_count(matches.files, 'file')}."
     rest = format_next_call("index_search", dict(args), len(lines), matches.total, matches.complete)
     note = format_closing_note(count if matches.complete else f"At least {count}", rest, source)
     return Done("\n".join(lines) + note, meta=meta)

@@ -9,6 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Search, SearchResult, is_secret
 from mcp_server.model.results import Done, Ending
+from mcp_server.model.text import format_count
 from tools.search.definitions import ENTRIES, LEFT_OUT, WANT, GlobArguments
 
 PathFilter: TypeAlias = Callable[[str], bool] | None
@@ -49,11 +50,11 @@ def _grep(files: Files, hides: PathFilter, args: Mapping[str, Any]) -> Ending:
 
 
 def _format_count(search: Search, result: SearchResult) -> str:
-    files = f"{result.files:,} file{'s' if result.files != 1 else ''}"
+    files = format_count(result.files, "file")
     if result.matches is None:
         return files
-    noun, plural = ("match", "es") if search.multiline or search.only_matching else ("matching line", "s")
-    return f"{result.matches:,} {noun}{plural if result.matches != 1 else ''} in {files}"
+    nouns = ("match", "matches") if search.multiline or search.only_matching else ("matching line", "matching lines")
+    return f"{format_count(result.matches, *nouns)} in {files}"
 
 
 def _describe_no_matches(sentence: str, search: Search, result: SearchResult) -> str:
@@ -105,6 +106,6 @@ def _glob(files: Files, hides: PathFilter, args: GlobArguments) -> Ending:
     if not result.total:
         text = _describe_no_matches(f"No file is named `{search.pattern}`", search, result)
         return Done(text, meta=_build_meta(result))
-    count = f"{result.total:,} file{'s' if result.total != 1 else ''}, newest first"
+    count = f"{format_count(result.total, 'file')}, newest first"
     note = _format_page_note("glob", args, search, result, count)
     return Done("\n".join([*result.lines, "", note]), meta=_build_meta(result))
