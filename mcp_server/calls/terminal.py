@@ -136,7 +136,7 @@ def load_recorded_processes(settings: Settings) -> set[tuple[object, object]]:
 
 def build_started_program_refusal(server: int) -> Refusal:
     message = f"this command was started by a menugate server (process {server}), so it cannot act for you."
-    way_out = "Nothing was changed, and the attempt was recorded. Type it in a terminal of your own."
+    way_out = "Nothing was changed, and the attempt was recorded. Run it in a terminal of your own."
     return Refusal(Problem(Code.BLOCKED, message, way_out))
 
 
@@ -146,7 +146,7 @@ def build_hidden_server_refusal(server: int) -> Refusal:
         "It may have started this command, so this command cannot act for you."
     )
     way_out = (
-        "Nothing was changed, and the attempt was recorded. Type commands for the user where the server runs, not in a "
+        "Nothing was changed, and the attempt was recorded. Run commands for the user where the server runs, not in a "
         "container or namespace inside it."
     )
     return Refusal(Problem(Code.BLOCKED, message, way_out))

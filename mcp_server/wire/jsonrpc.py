@@ -149,7 +149,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _parse_float(digits: str) -> float:
     number = float(digits)
     if number - number != 0:
-        raise NotStrict(f"`{digits[:40]}` is too large a number for all parsers to read alike")
+        raise NotStrict(f"`{digits[:40]}` is too large a number: parsers would read it differently")
     return number
 
 

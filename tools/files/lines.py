@@ -31,7 +31,7 @@ def describe_non_text(data: bytes) -> str | None:
     if data.startswith(b"%PDF-"):
         return "a PDF document"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "text in UTF-16, not in UTF-8"
+        return "UTF-16 text, not UTF-8"
     if data.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ")):
         return "an archive"
     return "binary data" if b"\0" in data[:TEXT_PROBE] else None

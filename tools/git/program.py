@@ -308,7 +308,7 @@ def _describe_unwritable_folder(result: CommandResult, processes: Processes) -> 
     names = ", ".join(f"`{path}`" for path in processes.fixed)
     return (
         f"menugate itself runs from {names}, which git may change only with the profile `unrestricted`. Tell the user "
-        "that this does not apply to a menugate installed outside the workspace."
+        "that this does not apply if menugate is installed outside the workspace."
     )
 
 

@@ -78,7 +78,7 @@ async def _build_unknown_refusal(git: GitProgram, name: str) -> Refusal:
 
 def _check_name(name: str) -> str:
     if name.startswith("-"):
-        message = f"`{to_one_line(name)}` begins with `-`, like an option; a name must not."
+        message = f"`{to_one_line(name)}` begins with `-`, so git would take it for an option."
     elif CONTROL_CHARACTER.search(name) or not name.strip():
         message = f"`{to_one_line(name)}` is not a name."
     else:

@@ -40,7 +40,7 @@ async def ask_language_server(ctx: Context, args: LspArguments) -> Ending:
             "Use `grep` and `Read` instead.",
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):
-        return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with it.")
+        return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with `new_name`.")
     choice = _choose_server(ctx, language, args.get("server"))
     return choice if isinstance(choice, Problem) else await _ask_server(ctx, choice, args)
 
@@ -53,7 +53,7 @@ def _choose_server(ctx: Context, language: Language, server_name: str | None) ->
         return Problem(
             Code.INVALID_ARGUMENTS,
             f"`{server_name}` is not a server for {language.name}.",
-            f"Leave it out, or name {names}.",
+            f"Leave out `server`, or pass {names}.",
         )
     installed = [(server, path) for server in candidates if (path := ctx.processes.find_program(server.name))]
     trusted = ctx.demand.profile.covers(Profile.TRUSTED)

@@ -33,7 +33,7 @@ VERDICTS = {
     "new_failure": "It fails now and passed at the last commit: the changes since broke it.",
     "failed_before": "It fails, as it did at the last commit: the changes since did not break it.",
     "flaky": "It is flaky: of two runs of the same code, one failed and one passed.",
-    "cannot_tell": "There is no verdict.",
+    "cannot_tell": "Inconclusive.",
 }
 
 

@@ -137,7 +137,7 @@ async def return_to_fix(ctx: Context, args: PhaseReturnArguments) -> Ending:
 
 def _build_return_problem(phase: str | None) -> Problem:
     if phase is None:
-        return Problem(Code.WRONG_STATE, "this run is in no phase.", "Begin the first with `advance_phase`.")
+        return Problem(Code.WRONG_STATE, "this run is not in a phase.", "Begin the first with `advance_phase`.")
     if phase == Phase.FIX:
         return Problem(Code.WRONG_STATE, "this run is already at the fix.", "Continue from it with `advance_phase`.")
     return Problem(Code.WRONG_STATE, f"the fix comes after `{phase}`.", "Continue to it with `advance_phase`.")
@@ -151,7 +151,7 @@ def _build_unknown_phase_problem(phase: str) -> Problem:
 async def show_status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
     phase, step = ctx.session.phase, find_step(ctx.session.phase)
     if phase is None:
-        text = "This run is in no phase, so every tool is available. `advance_phase` begins the first."
+        text = "This run is not in a phase, so every tool is available. `advance_phase` begins the first."
         return Done(text, {"phase": None})
     if step is None:
         return _build_unknown_phase_problem(phase)

@@ -48,7 +48,11 @@ def format_next_call(tool: str, args: Mapping[str, Any], shown: int, total: int,
     if total and offset >= total:
         return f"There are no entries from {offset + 1:,} on: only {total:,} were found."
     if offset == 0 and end >= total:
-        return "" if complete else f"There may be more than these {total:,}: time or space ran out, so narrow it."
+        return (
+            ""
+            if complete
+            else f"There may be more than these {total:,}: the search ran out of time or space, so narrow it."
+        )
     entries = f"Entries {offset + 1:,}-{end:,} of {'' if complete else 'at least '}{total:,}."
     if end >= total:
         return entries

@@ -36,7 +36,7 @@ def test_the_call_that_goes_on_can_be_made_as_it_stands() -> None:
         (0, 5, 5, True, ""),
         (0, 0, 0, True, ""),
         (9, 0, 5, True, "There are no entries from 10 on: only 5 were found."),
-        (0, 5, 5, False, "There may be more than these 5: time or space ran out, so narrow it."),
+        (0, 5, 5, False, "There may be more than these 5: the search ran out of time or space, so narrow it."),
     ],
 )
 def test_where_that_was_all_nothing_goes_on(offset: int, shown: int, total: int, complete: bool, told: str) -> None:
