@@ -125,8 +125,9 @@ INDEX_READ = build_reading_tool(
     "index_read",
     (
         "Read a definition",
-        "Show one definition of a file in full, with line numbers, by its `symbol`; or the lines of the file from `line` on. Reads the file as it is now. Before changing a file with Edit or Write, read it with Read. "
-        'Example: {"path": "src/store.py", "symbol": "Store.open"}',
+        "Show one definition of a file in full, with line numbers, by its `symbol`; or the lines of the "
+        "file from `line` on. Reads the file as it is now. Before changing a file with Edit or Write, read it with "
+        'Read. Example: {"path": "src/store.py", "symbol": "Store.open"}',
     ),
     ProjectReadArguments,
     LazyFunction("tools.project.read:read"),
