@@ -51,7 +51,7 @@ ABOUT: Mapping[str, str] = {
     "todos": "work items, and how they are verified",
     "trust": "folders whose own rules and prompts you trust",
 }
-NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text", "verify"})
+NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})
 """Names that mean different things in different rooms."""
 UNRELATED = frozenset({"file_types", "planted_files"})
 """Names that merely look like one of the subjects."""

@@ -1,11 +1,10 @@
 """Which tools exist? All of them, in the order of the documentation.
 
-A new tool stands in the `TOOLS` of its pack, in the file of at least one mode under `menus/`, and in the policy table.
+Add a new tool to the `TOOLS` of its pack, to the file of at least one mode under `menus/`, and to the policy table.
 Nothing registers itself.
 
-A pack's `definitions` say what it offers: each tool as it is listed, with its arguments, and what a call demands. The
-modules beside it do the work; they are named there by `LazyFunction`, and loaded with the first call.
-"""
+A pack's `definitions` declare each tool as it is listed, its arguments, and what a call demands. The modules beside it
+do the work; `definitions` names them by `LazyFunction`, and they are imported on the first call."""
 
 from mcp_server.model.tools import Tool
 from tools.files import definitions as files

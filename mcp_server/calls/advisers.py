@@ -162,7 +162,7 @@ def describe_calls(run: FinishedRun) -> Iterator[str]:
         if row.kind == "intent":
             lines.append(f"{what}: {describe_outcome(outcomes.get(row.seq))}")
         elif row.kind == "question":
-            lines.append(f"{what}: the person was asked first")
+            lines.append(f"{what}: the user was asked first")
         elif row.kind == "refusal":
             reason = str(row.fields.get("reason", ""))[:MAX_REASON_CHARS]
             lines.append(f"{what}: did not run, {row.fields.get('code')}: {reason}")
@@ -173,7 +173,7 @@ def describe_calls(run: FinishedRun) -> Iterator[str]:
 
 def describe_outcome(outcome: Mapping[str, Any] | None) -> str:
     if outcome is None:
-        return "it is unknown how it ended"
+        return "outcome unknown"
     parts = [outcome.get("ending"), outcome.get("code"), outcome.get("tested") and f"tests {outcome['tested']}"]
     return ", ".join(str(part) for part in parts if part)
 
@@ -185,7 +185,7 @@ def parse_reply(response: Response) -> Mapping[str, Any]:
     if response.cut:
         raise BadReply(f"the endpoint's answer is longer than {MAX_REPLY_BYTES // 1024} KB")
     return validate_shape(
-        parse_json(extract_message_text(parse_json(response.body, "the endpoint's answer")), "what the model said")
+        parse_json(extract_message_text(parse_json(response.body, "the endpoint's answer")), "the model's reply")
     )
 
 
@@ -197,7 +197,7 @@ def extract_message_text(value: object) -> str:
         else:
             value = cast(Mapping[str, object], value).get(step) if isinstance(value, dict) else None
     if not isinstance(value, str) or not value.strip():
-        raise BadReply("the endpoint's answer contains no message of a model")
+        raise BadReply("the endpoint's answer contains no message from a model")
     text = THOUGHT.sub("", value).strip()
     fenced = FENCE.match(text)
     return fenced[1] if fenced else text
@@ -214,8 +214,8 @@ def validate_shape(value: object) -> Mapping[str, Any]:
     from jsonschema_rs import Draft202012Validator
 
     if not isinstance(value, dict) or find_json_fault(reply := cast(dict[str, Any], value)):
-        raise BadReply("what the model said is not a JSON object")
+        raise BadReply("the model's reply is not a JSON object")
     if not Draft202012Validator(dict(SHAPE), offline=True).is_valid(reply):
         names = ", ".join(f"`{name}`" for name in LISTS)
-        raise BadReply(f"what the model said does not have the requested shape: lists of strings, named {names}")
+        raise BadReply(f"the model's reply does not have the requested shape: lists of strings, named {names}")
     return reply

@@ -107,16 +107,16 @@ async def look_up_facts(
     tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
 ) -> Arguments | Problem:
     """Return the facts, or why the call stops: nobody can approve what could not be looked up."""
-    assert tool.stands_on is not None, "asked only of a tool that stands on something"
+    assert tool.stands_on is not None, "only a tool with `stands_on` gets here"
     try:
         with anyio.move_on_after(tool.timeout):
             return await tool.stands_on(context, normalize_arguments(tool.arguments, given))
-        message = f"What `{tool.name}` would act on could not be looked at in time. Nothing ran."
-        return Problem(Code.TIMEOUT, message, "Ask for less.")
+        message = f"menugate could not check in time what `{tool.name}` would act on. Nothing ran."
+        return Problem(Code.TIMEOUT, message, "Try a smaller request.")
     except Refusal as refused:
         return refused.problem
     except Exception as fault:
         # A pack is somebody else's code: it may raise anything.
         failed(fault)
-        message = f"What `{tool.name}` would act on could not be looked at; menugate's log says why. Nothing ran."
+        message = f"menugate could not check what `{tool.name}` would act on; its log says why. Nothing ran."
         return Problem(Code.INTERNAL, message, "Try another way.")

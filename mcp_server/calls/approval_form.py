@@ -53,10 +53,10 @@ async def ask_person(
     except Refusal as refused:
         late = refused.problem.code is Code.TIMEOUT
         return FormReply(
-            FormAnswer.NOTHING, "did not answer the question in time" if late else "could not put the question"
+            FormAnswer.NOTHING, "did not answer the question in time" if late else "could not ask the question"
         )
     if clock.now_ns() - int(since) <= SOONEST_NS:
-        return FormReply(FormAnswer.NOTHING, "answered within a second, before anybody could have read the question")
+        return FormReply(FormAnswer.NOTHING, "answered within a second, before anyone could have read the question")
     content = cast(Mapping[str, Any], reply.get("content") or {})
     match reply.get("action"):
         case "accept" if "".join(str(content.get("code", "")).split()).upper() == code:

@@ -84,7 +84,7 @@ MOST_REASON = 600
 SERVER = "menugate"
 STANDS = "it stands on"
 """A key among the places a call leads to: the facts that decide what it does. No argument has this name."""
-STANDS_ON = "As things stand; if that changes before it runs, you are asked again:"
+STANDS_ON = "At the moment (if this changes before the tool runs, you are asked again):"
 """No argument can write a line of its own, so none can forge this one."""
 FOLDERS = "the folders"
 """Another such key: the identities of the folders that the paths name, under any name. Not shown, because a number
@@ -127,7 +127,7 @@ def format_question_summary(whole: str, id: str) -> str:
     """Return what is shown in place of a question that is too long. It shows no part of the arguments, because a part
     would pass for all of them."""
     head, why, effect, _ = whole.split("\n", 3)
-    why = why if len(why) <= MOST_REASON else "Why is said there, too."
+    why = why if len(why) <= MOST_REASON else "The reason is too long to show here."
     return (
         f"{head}\n{why}\n{effect}\nArguments: too long to show here. `{SERVER} approvals show {id}` shows all "
         f"{len(whole):,} characters of this question; it can be approved once you have seen them."
@@ -139,7 +139,7 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
     if not approval.wanted.lasting:
         return {}
     once, session = ApprovalScope.ONCE, ApprovalScope.SESSION
-    says = f"`{once}`: this call alone. `{session}`: this {approval.wanted.session_scope}, in this session."
+    says = f"`{once}`: only this call. `{session}`: this {approval.wanted.session_scope}, in this session."
     chosen = {
         "type": "string",
         "title": "For how long",
@@ -152,30 +152,29 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
 def build_missing_approval_problem(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
     """Say how the user can answer: the client cannot ask, or was asked and gave no answer (`why`)."""
     unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
-    reads = f"reads all of this call with `menugate approvals show {approval.id}`, then " if approval.is_unread else ""
+    reads = f"read all of this call with `menugate approvals show {approval.id}`, then " if approval.is_unread else ""
     way_out = (
-        f"{unanswered}Nothing ran. The user {reads}says yes with `menugate approve {approval.id}` or no with "
-        f"`menugate deny {approval.id}`, within {format_minutes(seconds)}; tell them with `message_user`. "
-        "Then make the same call again."
+        f"{unanswered}Nothing ran. Use `message_user` to ask the user to {reads}run `menugate approve {approval.id}` "
+        f"or `menugate deny {approval.id}` within {format_minutes(seconds)}. Then make the same call again."
     )
     data = {"layer": str(decision.layer), "rule": decision.rule, "approval": approval.id}
     return Problem(Code.APPROVAL_REQUIRED, decision.reason, way_out, data)
 
 
 def build_unreadable_question_problem(tool: Tool, size: int) -> Problem:
-    message = f"this call of `{tool.name}` needs the person's yes and is {size:,} characters long. Nothing ran."
-    return Problem(Code.TOO_LARGE, message, f"Make it in parts of fewer than {MOST_READ:,} characters each.")
+    message = f"this call to `{tool.name}` needs approval but is too long to read: {size:,} characters. Nothing ran."
+    return Problem(Code.TOO_LARGE, message, f"Split it into calls of fewer than {MOST_READ:,} characters each.")
 
 
 def build_lapsed_approval_problem(tool: Tool, why: str) -> Problem:
-    message = f"the yes to this call of `{tool.name}` does not count: {why}. Nothing ran."
-    return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again, and the person is asked anew.")
+    message = f"the approval of this call to `{tool.name}` does not count: {why}. Nothing ran."
+    return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again; the user will be asked again.")
 
 
 def build_denied_approval_problem(tool: Tool, reason: str = "") -> Problem:
-    message = f"the user was asked about this call of `{tool.name}` and declined it. Nothing ran."
+    message = f"the user was asked about this call to `{tool.name}` and declined it. Nothing ran."
     said = f" They say: {reason}" if reason else ""
-    return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would rather have.{said}")
+    return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would prefer.{said}")
 
 
 def format_minutes(seconds: float) -> str:

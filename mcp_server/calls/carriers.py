@@ -123,5 +123,5 @@ def _unwrap_arguments(tool: Tool, inner: Arguments) -> Arguments:
 
 
 def make_session_handle() -> str:
-    """Nobody can guess one: whoever has it is let into the session."""
+    """It cannot be guessed, so any caller that has it is let into the session."""
     return HANDLE_PREFIX + secrets.token_urlsafe(16)

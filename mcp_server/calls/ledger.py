@@ -62,9 +62,9 @@ class LedgerRecorder:
     notice: Callable[[Judged], None] | None
     """Hears of every decision if telemetry is on."""
     binding: Binding
-    """What a yes is about."""
+    """Knows what an approval is bound to."""
     read_line: ReadLine
-    """Takes a line of shell apart, to tell whether it ran tests."""
+    """Parses a shell line, to tell whether it ran tests."""
     _client_names: dict[str, str] = field(default_factory=dict[str, str])
     """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
 
@@ -79,7 +79,7 @@ class LedgerRecorder:
         # A call cancelled meanwhile is recorded all the same, and its row would be left without an outcome.
         with anyio.CancelScope(shield=True):
             return await self.store.record_intent(intent, terms)
-        raise AssertionError("a scope that nobody cancels swallows nothing")
+        raise AssertionError("a scope that is never cancelled suppresses nothing")
 
     async def record_refusal(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
         await self.store.record_decision(self._build_row(RefusalRow, found, posture, decision))
@@ -112,7 +112,7 @@ class LedgerRecorder:
     def record_outcome(
         self, found: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
-        """Record how the call ended. Nobody waits for this: the caller was promised only the row before."""
+        """Record how the call ended. No call waits for this: only the row before was promised."""
         text = shown.text if shown is not None else ""
         code = shown.code if isinstance(shown, Problem) else None
         notes: tuple[tuple[str, str], ...] = ()

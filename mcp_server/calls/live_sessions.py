@@ -22,7 +22,7 @@ class SharedSession:
     spending: BudgetMeter = field(default_factory=BudgetMeter)
     connected: bool = False
     found_again: bool = False
-    """Somebody returned to it by a handle, and may do so again after its connection is gone."""
+    """A caller returned to it by a handle, and may do so again after its connection is gone."""
     at_hand: tuple["ref[LiveSession]", ...] = ()
     """The places, newest last, as weak references: `Sessions` keeps them by connection and by handle."""
     places: int = 0
@@ -52,7 +52,7 @@ class LiveSession:
     passing: bool = False
     """Nothing can return to this live session: its connection keeps no session, and the call carries no handle."""
     told: bool = False
-    """Somebody has its handle, or is about to get it. From then on only a call with that handle moves it."""
+    """A caller has its handle, or is about to get it. From then on only a call with that handle moves it."""
     turned: bool = False
     """Paused or resumed since the client was last told, whichever process noticed."""
     overspent: BudgetMeter | None = None

@@ -101,7 +101,7 @@ class MenuNavigator:
         return mode
 
     async def _move_to_free_place(self, mode: str | None, reason: str) -> Problem | None:
-        """Move, but never move a place whose handle somebody has, unless the call carries that handle."""
+        """Move, but never move a place whose handle a caller has, unless the call carries that handle."""
         if not self.has_handle:
             self.live = await self.sessions.choose_place(self.live, mode)
         problem = await self._move(mode, reason)
@@ -163,7 +163,7 @@ class MenuNavigator:
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)
                 return Problem(
                     Code.AMBIGUOUS_MODE,
-                    f"`{shorten_text(query)}` does not name one mode.",
+                    f"`{shorten_text(query)}` does not name exactly one mode.",
                     f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
                     {"candidates": [{"number": number, "label": label} for number, label in candidates]},
                 )
@@ -212,7 +212,8 @@ class MenuNavigator:
             f"You are in {mode.title} ({mode.name}), {format_count(len(tools), 'tool')}. {mode.description}",
             format_tool_list(tools),
             *([f"{how}, like this: {call}" if call else f"{how}."] if self.carriers else []),
-            f"Menu handle: {handle} (pass it as `menu` if your calls share no connection; valid for {HANDLE_LIFE}).",
+            f"Menu handle: {handle} (pass it as `menu` if your calls do not share a connection; valid for "
+            f"{HANDLE_LIFE}).",
         ]
         if earlier:
             back = ", ".join(f"`{name}` {other}" for name, other in earlier)

@@ -76,7 +76,7 @@ class PhaseLogs:
             if not isinstance(written, Overtaken):
                 return
             kept = written.current
-        raise Refusal(Problem(Code.BUSY, "too many calls of this session run at once; this one did not run."))
+        raise Refusal(Problem(Code.BUSY, "too many calls in this session are running at once; this one did not run."))
 
 
 def _get_parent_tool(found: ResolvedCall) -> str | None:

@@ -267,7 +267,7 @@ class Pipeline:
         return shown
 
     async def update_run_summary(self, found: ResolvedCall, run: str) -> None:
-        """Summarise the run so far, which has grown long, and notify whoever subscribed to the summary."""
+        """Summarise the run so far, which has grown long, and notify the clients that subscribed to the summary."""
         if await self.run_memory.fold_run(run):
             for name in (run, LATEST):
                 await found.asked.client.announce_change("resource", format_summary_address(name))
@@ -287,7 +287,9 @@ class Pipeline:
                     return check_ending(await tool.run(context, arguments))
                 return await self._run_in_phase(found, context, arguments)
             return Problem(
-                Code.TIMEOUT, f"`{tool.name}` did not finish within {seconds:g} s and was stopped.", "Ask for less."
+                Code.TIMEOUT,
+                f"`{tool.name}` did not finish within {seconds:g} s and was stopped.",
+                "Try a smaller request.",
             )
         except Refusal as refused:
             return refused.problem
@@ -297,7 +299,9 @@ class Pipeline:
             # A pack is somebody else's code: whatever it raises or returns ends this call and no other.
             self.failed(tool.name, fault)
             return Problem(
-                Code.INTERNAL, f"`{tool.name}` failed inside menugate; its log says how.", "Try another way."
+                Code.INTERNAL,
+                f"`{tool.name}` failed inside menugate; the details are in menugate's log.",
+                "Try another way.",
             )
 
     async def _run_in_phase(self, found: ResolvedCall, context: ToolContext, arguments: Arguments) -> Ending:

@@ -95,7 +95,7 @@ class PostureChanges:
     async def request_change(
         self, principal: str, change: PostureChange, epoch: int | None = None
     ) -> PostureChoice | VersionMoved | Problem:
-        """`epoch`: that of the posture the change was weighed against. If another one holds by now, nothing changes."""
+        """`epoch`: that of the posture the change was weighed against. If the epoch has changed, nothing happens."""
         if problem := self.postures.limits.find_ceiling_problem(principal, change):
             return problem
         return await self.store.write(

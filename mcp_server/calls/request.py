@@ -79,8 +79,8 @@ class CallRequest:
     progress: "Progress"
     transport: str
     moved: Callable[[LiveSession, Session], Awaitable[None]]
-    """Announces a changed list to everybody who sees it, given the live session and where it was before, and gives this
-    client time to fetch the list."""
+    """Announces a changed list to every client that sees it, given the live session and where it was before, and gives
+    this client time to fetch the list."""
     surface: Surface = Surface.HEADLESS
     within: ParentCall | None = None
     """None if the call came from a client."""
@@ -142,10 +142,14 @@ def build_nested_call(
     depth = (found.asked.within.depth if found.asked.within else 0) + 1
     named = policy.tools.get(tool)
     if tool in CARRIERS or (named is not None and named.meta):
-        return Problem(Code.NOT_CARRIED, f"`{found.tool.name}` cannot call `{tool}`: only a client moves and speaks.")
+        return Problem(
+            Code.NOT_CARRIED,
+            f"`{found.tool.name}` cannot call `{tool}`: only the client may call meta-tools and carriers.",
+        )
     if depth > DEEPEST:
         return Problem(
-            Code.NOT_GRANTED, f"`{found.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
+            Code.NOT_GRANTED,
+            f"`{found.tool.name}` cannot call `{tool}`: calls within calls may be at most {DEEPEST} deep.",
         )
     within = ParentCall(found.tool.name, record, depth, found.loose)
     return replace(found.asked, tool=tool, arguments=arguments, live=found.live, within=within)

@@ -119,8 +119,8 @@ class CallResolver:
 
 
 async def announce_move(found: ResolvedCall, desk: MenuNavigator | None, before: Session | None = None) -> None:
-    """Announce the move to everybody who sees the list. `before`: where the session was, if the call itself advanced
-    the run."""
+    """Announce the move to every client that sees the list. `before`: where the session was, if the call itself
+    advanced the run."""
     asked, live, stood = found.asked, found.live, before
     if desk is not None:
         left = asked.turn(desk.live) if desk.arrived else None
@@ -137,7 +137,7 @@ def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: s
     name = str(given["tool"])
     tool = policy.tools.get(name)
     if name in (*META_TOOLS, *CARRIERS):
-        return Problem(Code.NOT_CARRIED, f"`{name}` is always there.", f"Call `{name}` by its own name.")
+        return Problem(Code.NOT_CARRIED, f"`{name}` is always available.", f"Call `{name}` directly.")
     if tool is None:
         return build_unknown_tool_problem(name, policy)
     if carrier.name == "menu_read" and not tool.hints.read_only:
@@ -158,7 +158,7 @@ def _describe_carried_call(carrier: Tool, given: Arguments, policy: Policy) -> s
     own = {**beside, **(cast(Arguments, inner) if isinstance(inner, Mapping) else {})}
     where = {name: value for name in ("mode", "menu") if isinstance(value := given.get(name), str) and value}
     example = format_example_call(tool, fit_arguments(tool, own, policy), **where)
-    return f"The tool's own arguments go into `arguments`, like this: {example}"
+    return f"Put the tool's own arguments into `arguments`, like this: {example}"
 
 
 def resolve_links(
@@ -197,7 +197,9 @@ def advise_reading_first(found: ResolvedCall, ending: Problem, policy: Policy) -
     first = READING.sub(lambda said: _describe_reading_here(found, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
         mode = found.live.session.mode
-        first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
+        first += (
+            f" If your calls do not share a connection, call `menu_enter` with `{mode}` and pass its handle as `menu`"
+        )
         first += " in both."
     return replace(ending, way_out=first)
 
@@ -211,8 +213,8 @@ def _describe_reading_with_handle(found: ResolvedCall, said: "re.Match[str]", po
     enter = format_enter_call(here) if here else "`menu_enter`"
     read = _describe_reading_here(found, said, policy, SOME_HANDLE)
     return (
-        f"What you read without a handle is forgotten at once. Call {enter} once, and give the handle it answers with "
-        f'in both calls: {read}, then this call with the same `"menu"`.'
+        f"Without a menu handle, menugate does not remember what you read. Call {enter} once, and pass the handle it "
+        f'returns in both calls: {read}, then this call with the same `"menu"`.'
     )
 
 
@@ -232,16 +234,16 @@ def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Proble
     """Advise to think with a handle: if calls share no connection and carry no handle, a thought that advances the run
     is forgotten."""
     if problem.code is Code.WRONG_STAGE and found.handle:
-        return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{found.handle}"`.')
+        return replace(problem, way_out=f'{problem.way_out} Pass `think` the same `"menu": "{found.handle}"`.')
     if problem.code is not Code.WRONG_STAGE or not found.live.passing:
         return problem
-    how = "Your calls share no connection: call `menu_enter` first, and give its handle as `menu` to `think` and after."
+    how = "Your calls do not share a connection: call `menu_enter` first, and pass its handle as `menu` in later calls."
     return replace(problem, way_out=f"{problem.way_out} {how}")
 
 
 def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """Suggest a call that this client can make: if its list never changes, entering the mode does not let it repeat
-    this one. A caller that gave a handle is told to move that place, not to create another."""
+    this one. For a caller that gave a handle, the call moves that place instead of creating another."""
     modes = policy.menus.find_modes_with(found.tool.name)
     if problem.code is not Code.WRONG_MODE or found.live.session.pinned or not modes:
         return problem
@@ -255,11 +257,11 @@ def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> 
     call = format_example_call(found.tool, fit_arguments(found.tool, found.arguments, policy), **where)
     if misled:
         return replace(problem, way_out=f"Call it in its own mode: {call}")
-    return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {call}")
+    return replace(problem, way_out=f"Your tool list does not change with the mode. Make the call like this: {call}")
 
 
 def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
-    """Suggest the tools that do it, in the form in which this client must call them."""
+    """Suggest the tools that do it, as calls that this client can make."""
     mode = find_mode_with(tools, found.live.session, policy)
     there = mode is not None and mode.name == found.live.session.mode
     if mode is None or not (found.asked.listing.fixed or (found.handle and not there)):
@@ -269,8 +271,8 @@ def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, 
         return replace(problem, way_out=way_out)
     where = {} if there and found.handle else {"mode": mode.name}
     call = format_example_call(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
-    does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
-    first = "" if len(tools) == 1 else "the first of them: "
+    does = "does that, asking the user if necessary" if len(tools) == 1 else "do that, asking the user if necessary"
+    first = "" if len(tools) == 1 else "first call "
     return replace(problem, way_out=f"Nothing ran. {format_list(tools, 'and')} {does}: {first}{call}")
 
 
@@ -280,5 +282,5 @@ def build_unknown_tool_problem(name: str, policy: Policy) -> Problem:
     return Problem(
         Code.UNKNOWN_TOOL,
         f"there is no tool `{shorten_text(name)}`.{hint}",
-        "`menu_list` shows what there is, by mode.",
+        "`menu_list` shows the modes and their tools.",
     )

@@ -32,7 +32,7 @@ def check_ending(ending: object) -> Ending:
         case Question(text=str()):
             said = []
         case _:
-            raise BadToolResult(f"{ending!r} is no ending")
+            raise BadToolResult(f"{ending!r} is not an ending")
     if any(part is not None for part in said):
         json.dumps(said, allow_nan=False)
     return ending
@@ -46,7 +46,7 @@ def _to_json(block: object) -> object:
         case Raw(block=Mapping() as raw):
             return raw
         case _:
-            raise BadToolResult(f"{block!r} is no block")
+            raise BadToolResult(f"{block!r} is not a block")
 
 
 def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:

@@ -130,13 +130,11 @@ async def check_failed_calls(run: FinishedRun) -> CheckResult:
             elif ending in ("problem", "cancelled"):
                 open_calls[tool] = ("failed", str(row.fields.get("code", "")))
     lines = [f"`{tool}` {how} ({code}) and never succeeded after that" for tool, (how, code) in open_calls.items()]
-    return CheckResult(
-        issues=limit_lines(lines), suggested=("Look at the calls that did not succeed.",) if lines else ()
-    )
+    return CheckResult(issues=limit_lines(lines), suggested=("Check the calls that did not succeed.",) if lines else ())
 
 
 async def check_last_tests(run: FinishedRun) -> CheckResult:
-    """Find a failed last test run. No test run at all is no finding."""
+    """Find a failed last test run. A run without tests gives no finding."""
     outcomes = [str(row.fields.get("tested")) for row in run.rows if row.fields.get("tested")]
     if not outcomes or outcomes[-1] != FAILED:
         return CheckResult()
@@ -149,7 +147,7 @@ def build_risk_check(store: Store) -> Check:
     async def check(run: FinishedRun) -> CheckResult:
         thoughts = await store.read(partial(runs.load_thoughts, session=run.session.id, run=run.session.run))
         risks = dict.fromkeys(thought.known_risks for thought in thoughts if thought.known_risks)
-        return CheckResult(suggested=limit_lines([f"Look at a risk that the agent named: {risk}" for risk in risks]))
+        return CheckResult(suggested=limit_lines([f"Check a risk that the agent named: {risk}" for risk in risks]))
 
     return check
 
@@ -175,7 +173,7 @@ def build_commit_check(processes: Callable[[], Processes]) -> Check:
             return CheckResult()
         shown = ", ".join(f"`{path}`" for path in paths[:MAX_NAMED])
         more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
-        return CheckResult(missing=(f"not committed: {shown}{more}",), suggested=("Commit what is meant to stay.",))
+        return CheckResult(missing=(f"not committed: {shown}{more}",), suggested=("Commit what you want to keep.",))
 
     return check
 

@@ -83,7 +83,7 @@ class RunningCallsFile:
 
 MOST_SHOWN = 100
 """Most characters of a call's subject that the person is shown."""
-GO_ON = "Do nothing more until the user lets a new run begin."
+GO_ON = "Do nothing more until the user allows a new run."
 
 
 @dataclass(eq=False)
@@ -110,7 +110,7 @@ class RunningCall:
     """When each of its processes started, as far as that was looked up."""
     changed: Callable[[], None] = lambda: None
     within: Token["RunningCall | None"] | None = None
-    """Makes the call within which this one was made the current one again."""
+    """Makes the enclosing call the current one again."""
 
     @property
     def is_running(self) -> bool:
@@ -130,7 +130,7 @@ class RunningCall:
     def build_stopped_problem(self) -> Problem:
         return Problem(
             Code.CANCELLED,
-            f"`{self.tool}` was ended: {self.stopped}.",
+            f"`{self.tool}` ended early: {self.stopped}.",
             GO_ON,
         )
 

@@ -25,9 +25,9 @@ from mcp_server.state.store import Store
 T = TypeVar("T")
 AGAIN = {
     StageDuty.MACRO: f"Call `think` again with the headings {', '.join(HEADINGS)}, each with a colon and a few words.",
-    StageDuty.MICRO: "Call `think` again with three to eight points, each on a line of its own beginning with `- `.",
+    StageDuty.MICRO: "Call `think` again with three to eight points, each on a line starting with `- `.",
 }
-NOTED = "Noted. Go on."
+NOTED = "Noted. Continue."
 
 
 @dataclass
@@ -69,7 +69,7 @@ class RunLifecycle:
             return problem
         await self._keep_thought(live.session, outcome)
         return Done(
-            "Noted; the text itself is dropped. Go on.",
+            "Noted; the text itself is not kept. Continue.",
             to_outcome_data(outcome) if duty is not StageDuty.NONE else None,
         )
 
@@ -104,11 +104,11 @@ class RunLifecycle:
     async def complete(self, live: LiveSession, answer: str, status: str) -> Ending:
         """Deliver, review, begin a new run. What was delivered stays delivered, whatever fails afterwards."""
         if live.session.id in self._delivering:
-            return Problem(Code.BUSY, "this run is being delivered at this moment.", "Wait for that call's answer.")
+            return Problem(Code.BUSY, "this run is being delivered right now.", "Wait for that call's answer.")
         if live.session.stage in FINAL:
             # An earlier delivery did not finish: a stopped server, a full disk.
-            await self.sessions.begin_next_run(live, "complete, of a run delivered already")
-            return Done("The run was delivered already; a new one has begun.", {"status": "delivered"})
+            await self.sessions.begin_next_run(live, "complete, for a run already delivered")
+            return Done("The run was already delivered; a new one has started.", {"status": "delivered"})
         self._delivering.add(live.session.id)
         try:
             run, report = await finish_shielded(self._deliver_answer(live, answer, status))
@@ -148,17 +148,17 @@ async def finish_shielded(work: Awaitable[T]) -> T:
     """Finish even if the call is cancelled: halfway, a run would be delivered and not over."""
     with anyio.CancelScope(shield=True):
         return await work
-    raise AssertionError("a scope that nobody cancels swallows nothing")
+    raise AssertionError("a scope that is never cancelled suppresses nothing")
 
 
 def build_completed_ending(report: RunReport, kept: str) -> Done:
     found = [*report.issues, *report.missing_steps]
     text = f"Recorded as {report.status}. The run is over.{kept}"
     if found:
-        text += f" Looked over afterwards, for what comes next: {'; '.join(found)}."
+        text += f" A check of the run found: {'; '.join(found)}."
     if report.opinion and report.opinion.answered:
         # Its words are untrusted and are read in the report, where they are marked as such.
-        text += " A model looked over it too; the report has what it said."
+        text += " A model reviewed the run too; its opinion is in the report."
     return Done(text, {"status": report.status, "report": format_report_address(report.run), "findings": found})
 
 

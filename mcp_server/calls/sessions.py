@@ -2,10 +2,9 @@
 
 A session is written down when it first enters a mode; one that never does leaves no trace.
 
-Agents that share a connection all enter their modes without a handle. So whoever enters a mode there gets a further
+Agents that share a connection all enter their modes without a handle. So an agent that enters a mode there gets another
 place, with its own mode, reads and todos, and the handles given out before still lead to their own places. All places
-share one run: its stage, its phase, its budget and its holds. A further place is no way around any of them.
-"""
+share one run: its stage, its phase, its budget and its holds. Another place is no way around any of these."""
 
 import hashlib
 from collections.abc import Callable
@@ -27,8 +26,8 @@ MOST_LOOSE = 1000
 
 UNKNOWN = Problem(
     Code.UNKNOWN_HANDLE,
-    f"this menu handle is not known; a handle lives {HANDLE_LIFE}, and only for who got it.",
-    "Call `menu_enter` with the mode you need; it answers with a new handle.",
+    f"this menu handle is unknown; a handle is valid for {HANDLE_LIFE}, and only for the caller that got it.",
+    "Call `menu_enter` with the mode you need; it returns a new handle.",
 )
 
 
@@ -41,7 +40,7 @@ class Sessions:
         new_handle: Callable[[], str],
         left: Callable[[str], None],
     ) -> None:
-        """`left` receives the id of a session whose objects nobody will ask for again."""
+        """`left` receives the id of a session whose objects will not be asked for again."""
         self._store = store
         self._holds = holds
         self._left = left
@@ -70,7 +69,7 @@ class Sessions:
         return live
 
     def _register(self, live: LiveSession) -> None:
-        """Make it findable: somebody may come back to it, or to its session."""
+        """Make it findable: a caller may come back to it, or to its session."""
         self._common[live.session.id] = live.common
         live.common.add(live)
 
@@ -147,7 +146,8 @@ class Sessions:
     async def change_phase(
         self, live: LiveSession, before: str | None, after: str | None, reason: str
     ) -> Session | Problem | None:
-        """Move the run from one phase to another, unless it is in a third one by now. Returns what `move` returns."""
+        """Move the run from one phase to another, unless it has moved elsewhere meanwhile. Returns what `move`
+        returns."""
         async with live.common.lock:
             if live.session.phase != before:
                 return build_busy_problem(f"phase `{live.session.phase}`")
@@ -243,7 +243,7 @@ class Sessions:
             return None
         current = moved.current
         if not isinstance(current, Session):
-            # Somebody deleted the row; the next move writes it again.
+            # The row was deleted; the next move writes it again.
             live.written = False
             return UNKNOWN
         live.adopt_stored_session(current)
@@ -285,8 +285,8 @@ def get_listing_key(session: Session) -> tuple[object, ...]:
 def build_busy_problem(where: str) -> Problem:
     return Problem(
         Code.BUSY,
-        f"another call moved this session to {where} at the same moment.",
-        "Look with `menu_list` and try again.",
+        f"another call moved this session to {where} at the same time.",
+        "Call `menu_list` to see where you are, then try again.",
     )
 
 

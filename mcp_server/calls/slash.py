@@ -81,7 +81,7 @@ def format_widening_question(narrowest: Posture, change: PostureChange) -> str:
 
 # The answer to a command states the current posture and what is pending, and asks nothing of the model.
 
-AFTERWARDS = "The user chose this. It is for your information only; continue the task under it."
+AFTERWARDS = "The user chose this. It is for your information only; continue the task under the posture in force."
 UNCHOSEN = "This is for your information only; continue the task under the current posture."
 
 
@@ -114,7 +114,7 @@ class SlashCommands:
     def build_commands(self) -> tuple[SlashCommand, ...]:
         mode = self._build_axis_command("mode", "Work mode", "Choose the kind of work", "work_mode", "mode", more=True)
         control = self._build_axis_command(
-            "control", "Run control", "Choose how far the run goes by itself", "run_control", "control"
+            "control", "Run control", "Choose how far the run goes on its own", "run_control", "control"
         )
         does = "Choose what may run without asking you"
         profile = self._build_axis_command("permission-profile", "Permission profile", does, "profile", "profile")
@@ -132,7 +132,7 @@ class SlashCommands:
         )
 
     def _build_named_commands(self) -> tuple[SlashCommand, ...]:
-        autonomous = "Let the run continue by itself until it is done, blocked or out of budget."
+        autonomous = "Let the run continue on its own until it is done, blocked or out of budget."
         repair = "Set the work mode to repair."
         when = (SINCE, OPTIONS)
         return (
@@ -151,7 +151,7 @@ class SlashCommands:
 
     def _build_reading_commands(self) -> tuple[SlashCommand, ...]:
         status = "Show your settings, pending changes, and what is waiting for you."
-        doctor = "Check whether everything is in order; `fix` fixes every fault that has one certain remedy."
+        doctor = "Check whether everything is in order; `fix` repairs every fault that has one clear fix."
         fix = (replace(build_argument("what", "`fix` to repair", ["fix"]), acts=True),)
         return (
             SlashCommand("status", "Status", status, self._run_status, acts=False),
@@ -248,7 +248,7 @@ class SlashCommands:
         if isinstance(choice, Problem):
             return choice.text
         if not isinstance(choice, PostureChoice):
-            return "Nothing was changed: the posture changed at the same moment. Type the command again."
+            return "Nothing was changed: the posture changed at the same time. Type the command again."
         if widened:
             text = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
             await self.raising.leave_message(speaker, text)
@@ -315,7 +315,7 @@ class StopCommand:
     def build_commands(self) -> tuple[SlashCommand, ...]:
         units = build_argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
         when = build_argument("when", f"`{NOW}`; without it nothing happens", (NOW,), required=True)
-        why = (when, build_argument("reason", "what the model is told", ()))
+        why = (when, build_argument("reason", "what to tell the model", ()))
         stop, pause = "End the run and clear its state.", "Pause the run; it keeps its state."
         resume = "Resume the run; in `assisted`, for this many units."
         return (
@@ -416,7 +416,7 @@ def describe_stop_answers(answers: StopAnswers) -> str:
     parts = (
         ("Ended", answers.ended),
         ("Still running", answers.running),
-        ("No answer within 2 seconds, so their calls may still run, from the servers with process id", answers.silent),
+        ("Servers that did not answer within 2 seconds and may still run calls, by process id", answers.silent),
     )
     return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 

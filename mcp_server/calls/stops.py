@@ -62,7 +62,7 @@ class RunningCalls:
         return RunningCallsFile(self.state, self.redact, lambda: self._live)
 
     async def _enlist(self) -> None:
-        """Register before the first call is decided: whoever stops this workspace from now on waits for our answer."""
+        """Register before the first call is decided: a stop of this workspace from now on waits for our answer."""
         async with self._lock:
             if self._obeyed is None:
                 # Earlier orders are not obeyed again, so load the holds they left.
@@ -103,8 +103,8 @@ class RunningCalls:
             self._start_task(self._obey_new_orders())
 
     async def end_all(self) -> bool:
-        """End everything of everybody, without the state, because no order could be written. False if something still
-        runs."""
+        """End every call of every principal, without the state, because no order could be written. False if something
+        still runs."""
         if not self._shut:
             self._shut = True
             self._start_task(self._record_stop())
@@ -113,7 +113,7 @@ class RunningCalls:
         return not any(one.is_running for one in mine)
 
     async def _record_stop(self) -> None:
-        """Record the stop as soon as the state can be written; from then on the recorded holds stop everybody."""
+        """Record the stop as soon as the state can be written; from then on the recorded holds stop every session."""
         run, callers = self.new_run(), self.everybody()
 
         def stop_sessions(tx: Transaction) -> tuple[StoredSession, ...]:

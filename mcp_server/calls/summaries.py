@@ -1,7 +1,7 @@
 """When is the beginning of a run folded into a summary? When the run exceeds a number of messages, or of tokens.
 
 A call and its answer are two messages. A token counts as four characters, which needs no tokenizer and is the same
-everywhere. The newest messages stay out: whoever continues the run still has them in context.
+everywhere. The newest messages stay out: the model that continues the run still has them in context.
 """
 
 from collections import deque

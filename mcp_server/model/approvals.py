@@ -22,7 +22,7 @@ class ApprovalChannel(StrEnum):
 
 class ApprovalScope(StrEnum):
     ONCE = "once"
-    """This very call."""
+    """Only this call."""
     SESSION = "session"
     """This tool in this session, doing no more than what was asked about; for a tool that runs commands, this
     command."""
@@ -37,7 +37,7 @@ class ApprovalAnswer(StrEnum):
 
 
 class AnsweredBy(StrEnum):
-    """Where an answer came from. A client answers for whoever sits at it, and that may be nobody."""
+    """Where an answer came from. A client answers for the person at it, if there is one."""
 
     CLIENT = "client"
     PERSON = "person"
@@ -58,7 +58,7 @@ class ApprovedCall:
     effect: Effect
     profile: Profile
     arguments_sha256: str
-    """Of what decides: the arguments that are not incidental, and where their paths lead."""
+    """Covers what decides: the arguments that are not incidental, and where their paths lead."""
     lasting: bool
     """The approval may cover the whole session. Never for what destroys or changes production, nor for a protected
     place."""
@@ -100,7 +100,7 @@ class ApprovedCall:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A question to the person, and what became of it."""
+    """A question to the person, and its outcome."""
 
     id: str
     wanted: ApprovedCall

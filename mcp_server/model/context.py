@@ -111,7 +111,8 @@ class Navigator(Protocol):
     async def complete(self, answer: str, status: str) -> "Ending": ...
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> "Problem | None":
-        """Move the run from one phase to another; None is no phase. Returns why not if it is in a third one by now."""
+        """Move the run from one phase to another; None is no phase. Returns a problem if it has moved elsewhere
+        meanwhile."""
         ...
 
 

@@ -1,16 +1,15 @@
 """What can a pack store between calls? Documents, for a session or for a user's workspace.
 
-They are durable before a method returns. Every change is a row of the ledger: which document, from which mark to which,
-why, and the digest of its content, never the content. Nobody finds a document by guessing: a document of another
-session or person gets the same answer as one that never existed.
-"""
+They are durable before a method returns. Every change is a row of the ledger: the document, its old and new mark, the
+reason, and the digest of its content, never the content. Nobody finds a document by guessing: a document of another
+session or person gets the same answer as one that never existed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 MOST_DOCUMENTS = 10_000
-"""Of one kind, in one place; a further one is refused."""
+"""Documents of one kind in one place; another one is refused."""
 LARGEST_DOCUMENT = 512 << 10
 """Bytes of one document's body as JSON."""
 

@@ -92,7 +92,7 @@ class SearchResult:
     """How many lines matched (or places, if a match may span lines), if they were counted."""
 
 
-LEFT_OUT_BY_RULE = "[Left out: what a rule keeps from this tool. Only the user can change the rule.]"
+LEFT_OUT_BY_RULE = "[Paths that a rule hides from this tool are left out. Only the user can change the rule.]"
 
 OBEYED_FOLDERS = """
 .git .hg .svn .jj .claude .codex .gemini .cursor .windsurf .vscode .idea .husky .devcontainer .ssh .gnupg
@@ -105,8 +105,7 @@ OBEYED_FILES = """
 .exrc .nvimrc .gdbinit .lldbinit .pythonrc .pypirc .netrc _netrc menugate.yaml
 """
 """What other programs run or obey without asking. A write there outlives the session, so the person is asked first.
-That includes what a workspace tells menugate about itself; otherwise a model could remove the rules it has to
-follow."""
+That includes what a workspace tells menugate about itself; otherwise a model could remove the rules it must follow."""
 
 SENSITIVE_FOLDERS = ".ssh .gnupg .aws .kube .docker .azure .password-store"
 SENSITIVE_FILES = """

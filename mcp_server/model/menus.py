@@ -65,7 +65,8 @@ class Listing(StrEnum):
 
 
 class Commands(StrEnum):
-    """Who a host shows commands that act to. Few hosts are known to keep programs and models from using prompts."""
+    """Who can use commands that act on a host. Few hosts are known to keep programs and models from using
+    prompts."""
 
     PERSON = "person"
     NOBODY = "nobody"

@@ -1,4 +1,4 @@
-"""In which order is a bug fixed? Five phases, the tools of each, what each must deliver, and how many calls it has.
+"""How is a bug fixed step by step? Five phases, the tools of each, what each must deliver, and how many calls it has.
 
 No run is in a phase unless it asked for one: the first `advance_phase` starts the first phase; the last one, or
 `complete`, ends them. While a run is in a phase, the mode that holds these tools shows only what the phase lists and
@@ -123,8 +123,8 @@ class Log:
         return replace(self, spent={**self.spent, phase: self.spent.get(phase, 0) + 1})
 
     def return_to_fix(self, reason: str) -> "Log":
-        """Start the phases from the fix on over: their calls count as unspent, and what was stated of the tests is
-        outdated."""
+        """Start the phases from the fix on over: their calls count as unspent, and what was stated about the tests no
+        longer counts."""
         again = {step.phase for step in RETRIED}
         old = {"pass_to_pass_status", "fail_to_pass_status"}
         return replace(

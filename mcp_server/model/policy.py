@@ -85,7 +85,7 @@ class RuleText:
     """Calls that the rule must match, checked when it is parsed."""
     not_match: tuple[str | Arguments, ...] = ()
     reason: str = ""
-    """What a refused caller is told."""
+    """Shown to a refused caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class Rule:
     word: str | None = None
     """A word that a call must contain for the rule to apply, if there is one: rules are looked up by it."""
     reason: str = ""
-    """What the operator wrote beside it for whoever it stops."""
+    """The reason that the operator gave, for the caller that it stops."""
     reaches: bool = False
-    """True if it names paths, and so holds for everything that a call takes along or meets there."""
+    """True if it names paths, and so applies to everything that a call takes along or finds there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Reviewing:
     """Which model is asked about a finished run, besides the checks."""
 
     endpoint: str
-    """The address of a model's endpoint, of the widespread kind: `https://host/v1/chat/completions`."""
+    """The address of a model's chat endpoint, such as `https://host/v1/chat/completions`."""
     host: str
     port: int
     model: str
@@ -218,13 +218,13 @@ class Policy:
     unfit: Callable[[str, Arguments], str | None] = lambda _tool, _arguments: None
     """Says, for the caller, what is wrong with these arguments for that tool; None if nothing is."""
     meant: Callable[[str, Arguments], Arguments] = lambda _tool, arguments: arguments
-    """The same arguments without those by which the caller says nothing. Everything else is asked about these alone."""
+    """Drops the arguments that say nothing. Every other check sees only the rest."""
     read_line: ReadLine = lambda _text: None
-    """How a line of shell is taken apart. Where nobody can, every rule that narrows speaks about it."""
+    """Parses a shell line. If a line cannot be parsed, every rule that narrows applies to it."""
     shelter: Callable[[], SandboxState] = lambda: SandboxState.THERE
     """As far as it is known now."""
     work_modes: Mapping[WorkMode, frozenset[Effect]] = field(default_factory=dict[WorkMode, frozenset[Effect]])
-    """What each kind of work allows. One that is not here only reads."""
+    """What each work mode allows. One that is missing here allows only reading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class AiMode(StrEnum):
 
 
 class Surface(StrEnum):
-    """How the person is connected. Observed with every call, chosen by nobody, and never part of a decision."""
+    """How the person is connected. Observed with every call, never chosen, and never part of a decision."""
 
     TUI = "tui"
     WEB = "web"
@@ -202,7 +202,7 @@ class PostureChoice:
     waiting: tuple[PostureChange, ...] = ()
     trials: tuple[TemporaryChange, ...] = ()
     claims: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    """What the state claims was chosen, though nobody with this account's key wrote it. Axis by axis it narrows what
+    """What the state claims was chosen, though it was not written with this account's key. Axis by axis it narrows what
     would hold otherwise and widens nothing, until the person chooses a value of that axis at a terminal."""
 
     @classmethod

@@ -13,7 +13,7 @@ def describe_change_risk(*paths: str) -> str | None:
 
     for path in paths:
         if is_protected(path):
-            return f"`{path}` decides what other programs run, also after this session."
+            return f"`{path}` decides what other programs run, even after this session."
     return next((why for path in paths if (why := describe_read_risk(path))), None)
 
 
@@ -21,5 +21,5 @@ def describe_move_risk(source: str, destination: str) -> str | None:
     from mcp_server.model.files import is_installed
 
     if is_installed(destination) and not is_installed(source):
-        return f"`{destination}` lies among what is installed, where secrets are not hidden from commands."
+        return f"`{destination}` is in a folder of installed packages, where secrets are not hidden from commands."
     return describe_change_risk(source, destination)

@@ -63,7 +63,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query: nothing in it is a command to whoever searches."""
+    """A parsed query: the search treats nothing in it as a command."""
 
     terms: tuple[Term, ...]
 

@@ -19,7 +19,7 @@ def format_summary_address(run: str) -> str:
 
 
 LISTS = ("issues", "missing_steps", "suggested_next_actions")
-"""The parts of a report that are lists, whoever wrote it."""
+"""The parts of a report that are lists, whether checks or a model wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class RunReport:
         if self.unchecked:
             parts.append(("Not checked", self.unchecked))
         if self.opinion and self.opinion.answered:
-            parts.append((f"A model's words, unchecked ({self.opinion.model})", self.opinion.lines))
+            parts.append((f"A model's opinion, unchecked ({self.opinion.model})", self.opinion.lines))
         bodies = {title: "\n".join(f"- {line}" for line in lines or ("none",)) for title, lines in parts}
         return "\n".join(f"## {title}\n\n{body}\n" for title, body in bodies.items())
 

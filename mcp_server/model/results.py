@@ -25,17 +25,20 @@ class Code(StrEnum):
     UNKNOWN_TOOL = "UNKNOWN_TOOL", "no tool of that name is registered"
     BLOCKED = "BLOCKED", "a block rule of the operator forbids this call, whatever the profile or an approval says"
     WRONG_MODE = "WRONG_MODE", "the tool belongs to a mode this session is not in; the answer names the mode to enter"
-    WRONG_STAGE = "WRONG_STAGE", "the stage of this run does not include what the tool does"
+    WRONG_STAGE = "WRONG_STAGE", "the run's stage does not allow what the tool does"
     WRONG_PHASE = "WRONG_PHASE", "the phase this run is in does not include the tool; the answer says how to continue"
-    READ_ONLY_WORK = "READ_ONLY_WORK", "the work mode only reads (plan, research, review), or the AI mode is chat"
+    READ_ONLY_WORK = (
+        "READ_ONLY_WORK",
+        "the work mode (plan, research, review) or the AI mode (chat) only allows reading",
+    )
     PROFILE_TOO_LOW = (
         "PROFILE_TOO_LOW",
-        "the user's permission profile does not cover the tool, or not with these arguments",
+        "the user's permission profile is too low for the tool or for these arguments",
     )
     RULE_DENIED = "RULE_DENIED", "a deny rule matches the call"
     INVALID_ARGUMENTS = "INVALID_ARGUMENTS", "the arguments do not fit the tool's schema"
     BUDGET_SPENT = "BUDGET_SPENT", "the run has used up a budget that the user or the operator set"
-    PHASE_SPENT = "PHASE_SPENT", "the phase has used up its calls; the phase tools lead to the next one, or back"
+    PHASE_SPENT = "PHASE_SPENT", "the phase has no calls left; move to the next phase or go back"
     RUN_PAUSED = "RUN_PAUSED", "the run is paused until the user resumes it"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED", "the call needs the user's approval"
     APPROVAL_DENIED = "APPROVAL_DENIED", "the user was asked about the call and did not approve it"
@@ -43,13 +46,13 @@ class Code(StrEnum):
     UNKNOWN_MODE = "UNKNOWN_MODE", "no mode has that name, number, title or trigger"
     AMBIGUOUS_MODE = "AMBIGUOUS_MODE", "several modes match; the answer lists them by number"
     ALREADY_AT_ROOT = "ALREADY_AT_ROOT", "there is no mode to leave"
-    UNKNOWN_HANDLE = "UNKNOWN_HANDLE", "the menu handle is unknown: it is made up, expired, or somebody else's"
-    NOT_READ_ONLY = "NOT_READ_ONLY", "menu_read carries only tools that only read; menu_call carries the others"
+    UNKNOWN_HANDLE = "UNKNOWN_HANDLE", "the menu handle is unknown: it is made up, expired, or another caller's"
+    NOT_READ_ONLY = "NOT_READ_ONLY", "menu_read carries only tools that read; use menu_call for the others"
     NOT_CARRIED = "NOT_CARRIED", "a carrier cannot carry meta-tools or itself; call them by their own names"
     # Returned by `think`.
     REASONING_INCOMPLETE = (
         "REASONING_INCOMPLETE",
-        "reasoning is on, and the thought lacks a part that is needed to start or to continue",
+        "reasoning is on, and the thought lacks a required part",
     )
     # Returned while the tool runs.
     TIMEOUT = "TIMEOUT", "the tool did not finish within its time and was stopped"
@@ -59,18 +62,18 @@ class Code(StrEnum):
     STORE_UNAVAILABLE = "STORE_UNAVAILABLE", "the state file cannot be read or written; nothing ran"
     NOT_GRANTED = "NOT_GRANTED", "the tool tried to do more than this call was granted; nothing was done"
     PATH_REFUSED = "PATH_REFUSED", "the path leaves the workspace, is not a plain file or folder, or is protected"
-    NETWORK_REFUSED = "NETWORK_REFUSED", "the network address is not public, or not one that may be reached"
+    NETWORK_REFUSED = "NETWORK_REFUSED", "the network address is not public, or not allowed"
     NOT_FOUND = "NOT_FOUND", "nothing exists at that path"
     ALREADY_EXISTS = "ALREADY_EXISTS", "something already exists at that path"
-    NOT_READ = "NOT_READ", "the file has to be read in this session before it is changed"
+    NOT_READ = "NOT_READ", "the file must be read in this session before it is changed"
     STALE = "STALE", "the file changed since it was read"
     NO_MATCH = "NO_MATCH", "the text to replace is not in the file"
     AMBIGUOUS_MATCH = "AMBIGUOUS_MATCH", "the text to replace is in the file more than once"
     NOT_TEXT = "NOT_TEXT", "the file is not text"
     UNKNOWN_ID = "UNKNOWN_ID", "nothing in this session has that id: it is made up, gone, or another session's"
-    WRONG_STATE = "WRONG_STATE", "this cannot be done in the current state; the answer says what can"
+    WRONG_STATE = "WRONG_STATE", "this cannot be done in the current state; the answer says what can be done"
     NO_EVIDENCE = "NO_EVIDENCE", "nothing on record, or nothing new, supports the claim"
-    TOO_LARGE = "TOO_LARGE", "the file, argument, result or number of things is over its limit"
+    TOO_LARGE = "TOO_LARGE", "a file, an argument, a result or a count is over its limit"
     UNSAFE_REPOSITORY = (
         "UNSAFE_REPOSITORY",
         "the repository makes git run programs, and no sandbox here can contain them",
@@ -130,7 +133,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The person has to answer first. The id covers session, run, step, tool and the arguments' digest."""
+    """The person must answer first. The id covers session, run, step, tool and the arguments' digest."""
 
     id: str
     text: str
@@ -148,3 +151,7 @@ class Refusal(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
+
+    @classmethod
+    def because(cls, code: Code, message: str, way_out: str = "") -> "Refusal":
+        return cls(Problem(code, message, way_out))

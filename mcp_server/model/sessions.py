@@ -6,13 +6,6 @@ from enum import StrEnum
 from mcp_server.model.posture import Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Who is calling, as far as it was proved: the OS user on stdio, the token's label over HTTP."""
-
-    name: str
-
-
 class Holder(StrEnum):
     """What paused a run."""
 
@@ -29,7 +22,7 @@ class Hold:
     by: Holder
     reason: str
     run: str = ""
-    """The one run it is about, with which it ends; empty if it outlives the run."""
+    """The run that it pauses and ends with; empty if it outlives the run."""
     at: int = 0
     stopped: bool = False
     """The run was stopped, not only paused: its state is cleared, and a new one begins after it."""

@@ -1,6 +1,6 @@
 """How is text made safe to show? Names in messages, text from outside, and invisible characters.
 
-There are several ways of escaping; each says for which reader it is. Suggesting a similar name is here, too.
+There are several ways of escaping; each says which reader it is for. Suggestions of similar names are here, too.
 """
 
 import re
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from unicodedata import category, combining
 
 LONGEST = 60
+MAX_QUOTED_CHARS = 80
 INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -56,8 +57,8 @@ def strip_curly_quotes(text: str) -> str:
     return text[1:-1] if len(text) > 2 and text[0] in OPENING and text[-1] in CLOSING else text
 
 
-def shorten_text(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else text[:most] + "…"
+def shorten_text(text: str) -> str:
+    return text if len(text) <= MAX_QUOTED_CHARS else text[:MAX_QUOTED_CHARS] + "…"
 
 
 def shorten_to_line(text: str, most: int) -> str:

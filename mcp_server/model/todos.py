@@ -34,7 +34,7 @@ NEXT = {
     TodoState.PENDING: "`TodoStart` starts it.",
     TodoState.IN_PROGRESS: "`TodoClaim` claims that it is done, with an explanation and evidence.",
     TodoState.CLAIMED: "`TodoVerify` checks its criteria; without criteria, the user must accept it.",
-    TodoState.VERIFIED: "It is done and stays so; create another todo for what is left.",
+    TodoState.VERIFIED: "It is done and cannot change; create another todo for what is left.",
 }
 
 

@@ -41,7 +41,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptCaller:
-    """Whoever typed a command: the person behind a client."""
+    """The person behind a client who typed a command."""
 
     principal: str
     session: str

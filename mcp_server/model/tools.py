@@ -84,9 +84,10 @@ HINTS: Mapping[Effect, Hints] = {
     Effect.PRODUCTION_MUTATION: MAY_DO_ANYTHING,
     Effect.DELEGATE: MAY_DO_ANYTHING,
 }
-"""What a host is told of a tool that says nothing else: its effect, in the protocol's words."""
+"""The hints of a tool that states no others: its effect, in the protocol's words."""
 UNSAID = replace(MAY_DO_ANYTHING)
-"""Stands for the hints of the tool's effect. An object of its own, so that saying the worst is saying something."""
+"""Stands for the hints of the tool's effect. It is an object of its own, so that a tool can state the worst hints
+itself."""
 
 
 class Confirmation(StrEnum):

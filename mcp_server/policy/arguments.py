@@ -1,4 +1,4 @@
-"""Do a call's arguments fit its tool's schema, and if not, what has to change?
+"""Do a call's arguments fit its tool's schema, and if not, what must change?
 
 Schemas are compiled on a tool's first call, because most tools of a session are never called. A schema that cannot be
 compiled lets nothing through. References to other documents are never fetched.
@@ -26,9 +26,9 @@ TYPE_WORDS = {
 }
 PLAIN = (str, bool, type(None))
 SETTLED = (str, int)
-"""Texts and whole numbers stay as they are, and nearly every argument is one."""
+"""Strings and whole numbers stay as they are, and nearly every argument is one of these."""
 LARGEST = 2**63 - 1
-"""The largest number that SQLite and the system's calls can be given."""
+"""The largest number that SQLite and the system's calls take."""
 
 
 def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], str | None]:
@@ -56,13 +56,13 @@ def _compile(schema: Schema) -> Any:
 
 
 def find_json_fault(arguments: Arguments) -> str | None:
-    """Describe what no schema can check: NaN, half of a surrogate pair, bottomless nesting."""
+    """Describe what no schema can check: NaN, half of a surrogate pair, too much nesting."""
     waiting: list[tuple[str, int, Any]] = [("", 0, dict(arguments))]
     while waiting:
         where, depth, value = waiting.pop()
         if isinstance(value, PLAIN):
             if isinstance(value, str) and not value.isascii() and _has_surrogates(value):
-                return f"{_describe_place(where)} holds half of a surrogate pair, which is not a character."
+                return f"{_describe_place(where)} contains half of a surrogate pair, which is not a character."
         elif isinstance(value, int | float):
             if value - value != 0:
                 return f"{_describe_place(where)} is NaN or infinity, which JSON does not have."
@@ -145,7 +145,7 @@ def _describe_requirement(keyword: str, details: Mapping[str, Any]) -> str:
         case "anyOf" | "oneOf":
             return _describe_branches(details["context"])
         case _:
-            return f"meet {quote_text(keyword)} of the schema"
+            return f"satisfy {quote_text(keyword)} in the schema"
 
 
 def _describe_branches(context: Any) -> str:
@@ -206,7 +206,7 @@ def normalize_arguments(schema: Any, value: Any) -> Any:
 
 
 def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], Arguments]:
-    """Build the reading of `Policy.meant`, which drops arguments that say nothing.
+    """Build `Policy.meant`, which drops arguments that say nothing.
 
     Many hosts fill in every optional argument, with null, or with an empty string that the schema does not accept.
     Arguments of other packs' tools stay as they are: there null may mean something."""
@@ -255,7 +255,7 @@ def _is_kind_allowed(schema: Mapping[str, Any], kind: str) -> bool:
 
 
 def _is_empty_text_refused(schema: Mapping[str, Any]) -> bool:
-    """True if the schema rejects the empty string, so that one says nothing."""
+    """True if the schema rejects the empty string, so an empty string says nothing."""
     return schema.get("minLength", 0) > 0 or ("enum" in schema and "" not in schema["enum"])
 
 

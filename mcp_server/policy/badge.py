@@ -15,7 +15,6 @@ from mcp_server.model.posture import (
     format_value,
 )
 
-SHOWN = ("work_mode", "run_control", "profile", "model_mode")
 NARROW = 80
 ALWAYS_IN_FULL = frozenset({WorkMode.REPAIR, WorkMode.REVIEW})
 """Too important for a code: something is being repaired, or nothing may change."""
@@ -50,12 +49,6 @@ def format_full_badge(posture: Posture) -> str:
 
 def is_badge_narrow(posture: Posture, columns: int) -> bool:
     return columns < NARROW and posture.work_mode not in ALWAYS_IN_FULL
-
-
-def format_badge(posture: Posture, columns: int = NARROW) -> str:
-    if is_badge_narrow(posture, columns):
-        return "".join(f"[{CODES[value]}]" for value in get_badge_values(posture))
-    return format_full_badge(posture)
 
 
 def format_title(posture: Posture, project: str) -> str:

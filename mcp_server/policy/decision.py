@@ -102,7 +102,7 @@ class DecisionCase:
 
     @property
     def person_only_command(self) -> str | None:
-        """The menugate command by which this shell line would answer or choose in the person's place."""
+        """The menugate command by which this shell line would answer or choose for the person."""
         argument, kind = self.tool.subject or ("", None)
         line = (self.call.arguments or {}).get(argument)
         if kind is not RuleSubject.COMMAND or not isinstance(line, str):
@@ -155,7 +155,7 @@ def check_mode(case: DecisionCase) -> Decision | None:
 
 
 def check_stage(case: DecisionCase) -> Decision | None:
-    """Does the run's stage, and then the kind of work the person chose, include what this does?"""
+    """Refuse what the run's stage, or the kind of work that the person chose, does not include."""
     if case.tool.meta:
         return None
     now, chosen, table = get_current_stage(case.session, case.posture), case.posture, case.policy.stages

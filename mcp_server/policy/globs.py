@@ -26,7 +26,7 @@ ROOT = "/"
 
 
 class Impossible(ValueError):
-    """A pattern that can match nothing; the message says why to the person who wrote it."""
+    """A pattern that cannot match anything; the message says why to the person who wrote it."""
 
 
 def compile_text_glob(pattern: str, cautious: bool) -> Text:
@@ -86,7 +86,7 @@ def _parse_path_pattern(pattern: str, cautious: bool, roots: Sequence[str]) -> _
         raise Impossible(f"a path pattern cannot begin with `{pattern[0]}`.")
     parts = list(split_path(pattern, roots))
     if ".." in parts:
-        raise Impossible("it leads out of the workspace; write an absolute path, from `/` on.")
+        raise Impossible("it leads out of the workspace; write an absolute path, starting with `/`.")
     absolute = parts[:1] == [ROOT]
     if "/" not in pattern.rstrip("/"):
         parts = ["**", *parts]

@@ -36,4 +36,4 @@ def format_verdict(findings: Sequence[HealthFinding]) -> str:
     if not commands:
         return verdict
     verdict = verdict if faults else "In order, but the posture is narrowed."
-    return "\n".join((f"{verdict} To restore your usual settings, type at a terminal, one after another:", *commands))
+    return "\n".join((f"{verdict} To restore your usual settings, run these commands at a terminal:", *commands))

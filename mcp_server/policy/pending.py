@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mcp_server.model.approvals import Approval
 from mcp_server.model.posture import RunControl
 from mcp_server.model.sessions import Hold, Holder
+from mcp_server.model.text import format_count
 
 MAX_LISTED = 10
 """Runs, and calls, that are named before the rest is only counted."""
@@ -48,7 +49,7 @@ def describe_pending(runs: list[PausedRun], questions: list[Approval], now: int)
     if len(runs) > MAX_LISTED:
         yield f"Paused: {len(runs) - MAX_LISTED} more."
     if runs:
-        yield "The user continues paused runs with `menugate next`."
+        yield "The user can resume paused runs with `menugate next`."
     for approval in questions[:MAX_LISTED]:
         first = f"`menugate approvals show {approval.id}` and then " if approval.is_unread else ""
         answers = f"{first}`menugate approve {approval.id}` or `menugate deny {approval.id}`"
@@ -65,6 +66,5 @@ def format_elapsed_time(then: int, now: int) -> str:
         return "for less than a minute"
     for size, name in ((DAY_NS, "day"), (HOUR_NS, "hour"), (MINUTE_NS, "minute")):
         if passed >= size:
-            count = passed // size
-            return f"for {count} {name}{'s' if count > 1 else ''}"
+            return f"for {format_count(passed // size, name)}"
     raise AssertionError("a minute fits")

@@ -136,7 +136,7 @@ def parse_bare_value(word: str) -> tuple[str, Value] | ChangeScope:
         return fitting[0]
     if fitting:
         flags = " or ".join(f"`--{NAMES[axis][0]} {word}`" for axis, _ in fitting)
-        raise Unclear(f"{quote_text(word)} may mean {flags}; write which.")
+        raise Unclear(f"{quote_text(word)} may mean {flags}; say which.")
     known = [*map(str, ChangeScope), *(value for axis in AXES for value in list_axis_values(axis))]
     raise Unclear(describe_unknown_word(word, known, "a value or a scope"))
 

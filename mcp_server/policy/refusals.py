@@ -18,7 +18,7 @@ from mcp_server.model.tools import Demand, Effect, Tool
 from mcp_server.policy.reasoning import HEADINGS, MAX_POINTS, MIN_POINTS
 
 DOES = {
-    Effect.DESTROY_LOCAL: "it destroys files here",
+    Effect.DESTROY_LOCAL: "it destroys files",
     Effect.PRODUCTION_MUTATION: "it changes something in production",
 }
 ALWAYS_ASKS = "this tool asks before every call"
@@ -31,7 +31,7 @@ STAGES = {
     Stage.ACT: ELSEWHERE,
     Stage.TOOL_FOLLOWUP: ELSEWHERE,
     Stage.MICRO_STEP: (
-        "A unit is done, and until the next thought the run can only read. Call `think` with "
+        "A unit is done, so the run can only read until the next thought. Call `think` with "
         f"{MIN_POINTS} to {MAX_POINTS} points, each on a line starting with `- `: what happened, what is next and "
         "why. Then make this call again."
     ),
@@ -59,10 +59,10 @@ def refuse_unknown_tool(name: str, policy: Policy) -> Decision:
 
 def refuse_by_rule(tool: Tool, rule: Rule) -> Decision:
     if rule.kind is RuleKind.BLOCK:
-        reason = f"The blocklist forbids this call of `{tool.name}`: {describe_rule(rule)}"
-        way_out = "No approval or profile lifts it, only the operator, who wrote the blocklist. Find another way."
+        reason = f"The blocklist forbids this call to `{tool.name}`: {describe_rule(rule)}"
+        way_out = "No approval or profile changes that; only the operator can edit the blocklist. Find another way."
         return make_refusal(Layer.BLOCK, Code.BLOCKED, reason, way_out, rule.text)
-    reason = f"A rule denies this call of `{tool.name}`: {describe_rule(rule)}"
+    reason = f"A rule denies this call to `{tool.name}`: {describe_rule(rule)}"
     way_out = f"Only the user can change the rule. {ASK_THE_PERSON}"
     return make_refusal(Layer.RULES, Code.RULE_DENIED, reason, way_out, rule.text)
 
@@ -73,7 +73,7 @@ def refuse_path_beneath(tool: Tool, call: Call, kind: RuleKind) -> Decision | No
         if match.rule and match.rule.kind is kind:
             decision = refuse_by_rule(tool, match.rule)
             reason = f"{decision.reason} It would touch {quote_text(match.path)}."
-            return replace(decision, reason=reason, way_out=f"Leave that out. {decision.way_out}")
+            return replace(decision, reason=reason, way_out=f"Leave that path out. {decision.way_out}")
     unread = next((match for match in call.beneath if match.rule is None), None)
     if unread is None or kind is not RuleKind.DENY:
         return None
@@ -81,7 +81,7 @@ def refuse_path_beneath(tool: Tool, call: Call, kind: RuleKind) -> Decision | No
         f"{quote_text(unread.path)} is too large, or partly unreadable, to check every path in it against the rules, "
         f"so `{tool.name}` cannot take it whole."
     )
-    return make_refusal(Layer.RULES, Code.RULE_DENIED, reason, "Take smaller parts of it, one at a time.")
+    return make_refusal(Layer.RULES, Code.RULE_DENIED, reason, "Work on smaller parts of it, one at a time.")
 
 
 def describe_asks_beneath(call: Call) -> list[str]:
@@ -95,9 +95,9 @@ def describe_asks_beneath(call: Call) -> list[str]:
 def refuse_person_command(tool: Tool, command: str) -> Decision:
     reason = (
         f"Only the user may run `menugate {command}`: it answers or chooses for them, "
-        f"so no call of `{tool.name}` can run it."
+        f"so no call to `{tool.name}` can run it."
     )
-    way_out = "No approval or profile changes that. Ask the user to type it in a terminal of their own."
+    way_out = "No approval or profile changes that. Ask the user to run it in their own terminal."
     return make_refusal(Layer.BLOCK, Code.BLOCKED, reason, way_out)
 
 
@@ -114,7 +114,7 @@ def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
     modes = policy.menus.find_modes_with(tool.name)
     here = policy.menus.get(session.mode)
     if not modes:
-        reason = f"`{tool.name}` is in no mode of this server."
+        reason = f"`{tool.name}` is not in any mode of this server."
         way_out = f"{LIST_MODES} The operator can add the tool to a mode."
     elif session.pinned:
         served = f"serves only mode {quote_text(session.mode)}" if session.mode else "serves no mode"
@@ -195,7 +195,7 @@ def refuse_useless_question(tool: Tool, demand: Demand, session: Session, postur
     if mode is None:
         return low
     first = "" if session.flat or mode.name == session.mode else f"{format_enter_call(mode)}, then "
-    asks = "it asks the user if it has to" if len(instead) == 1 else "they ask the user if they have to"
+    asks = "it asks the user if necessary" if len(instead) == 1 else "they ask the user if necessary"
     return replace(
         low, way_out=f"Nothing ran. Call {first}{format_list(instead, 'and')} for that: {asks}.", instead=instead
     )
@@ -241,14 +241,14 @@ def refuse_spent_budget(limit: str) -> Decision:
     reason = f"The run has used up its budget of {limit}."
     way_out = (
         "Finish with `complete` and say what is left to do, or ask the user with `message_user` "
-        "to continue it with `menugate next`."
+        "to resume it with `menugate next`."
     )
     return make_refusal(Layer.BUDGET, Code.BUDGET_SPENT, reason, way_out)
 
 
 def refuse_paused_run(hold: Hold) -> Decision:
     way_out = (
-        "Only the user can continue it, with `menugate next` at a terminal. Until then end your turn, say with "
+        "Only the user can resume it, with `menugate next` at a terminal. Until then, end your turn, say with "
         "`message_user` what you would do next, or finish with `complete`."
     )
     return make_refusal(Layer.BUDGET, Code.RUN_PAUSED, f"The run is paused: {hold.reason.rstrip('.')}.", way_out)

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from mcp_server.model.text import find_nearest_name, quote_text
 
-# Something too much or too little: a word before the predicate, `starts with` as an operator, an extra bracket, a path
+# Something extra or missing: a word before the predicate, `starts with` as an operator, an extra bracket, a path
 # as Windows or a shell writes it, a missing star after a command's first words.
 
 NAME = r"-?[A-Za-z_][\w$-]*(?:\.[\w$*-]+)*"
@@ -94,7 +94,7 @@ def _find_foreign_path(text: str, arguments: Collection[str], ops: Collection[st
         yield f"{quote_text(text)} is a Windows path; write it relative to the workspace, with `/`, such as `src/**`"
     elif match := re.search(r"\\(?:\w|\*\*)", text):
         path = text.replace("\\", "/")
-        yield f"a backslash does not separate {quote_text(match[0][1:])}; did you mean {quote_text(path)}?"
+        yield f"folders are separated by `/`, not by a backslash; did you mean {quote_text(path)}?"
     elif match := VARIABLE.match(text):
         yield f"a rule does not expand variables such as {quote_text(match[0])}; write the path itself"
 
@@ -167,7 +167,7 @@ def describe_predicate_slip(text: str, arguments: Collection[str], ops: Collecti
         and _is_argument_named(opposite["path"], arguments)
         and (opposite["op"] in ops or describe_wrong_operator(opposite["op"], ops))
     ):
-        return "a predicate has no `not` and no brackets; write `neq`, `not_in` or `exists false`"
+        return "a predicate cannot contain `not` or brackets; write `neq`, `not_in` or `exists false`"
     if sign_slip := _describe_sign_slip(text, arguments, ops, command):
         return sign_slip
     words = text.split()

@@ -68,7 +68,7 @@ def _find_unseen_character(text: str) -> Iterator[str]:
 def _find_several_rules(text: str) -> Iterator[str]:
     if match := SEVERAL.fullmatch(text):
         one, other = quote_text(match["one"]), quote_text(f"{match['tool']}({match['other']})")
-        yield f"a rule is about one tool; make {other} a rule of its own, and keep {one} in this one"
+        yield f"a rule names one tool; write a separate rule for {other}, and keep only {one} in this one"
 
 
 def _find_several_commands(text: str) -> Iterator[str]:
@@ -157,4 +157,4 @@ def _find_path_misspelling(text: str) -> Iterator[str]:
         yield f"paths are not regular expressions; did you mean {quote_text(path_pattern)}?"
     elif (match := EXCEPT.fullmatch(text)) and LOOKS_LIKE_A_PATH.search(match["text"]):
         path = quote_text(match["text"])
-        yield f"a rule has no exceptions; write a rule for each path it is about ({path} alone is about that path)"
+        yield f"a rule cannot have exceptions; write a rule for each path it should match ({path} matches only itself)"

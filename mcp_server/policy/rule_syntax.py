@@ -122,7 +122,7 @@ def _parse_predicates(text: str) -> tuple[Predicate, ...]:
 def _describe_left_over(text: str) -> str:
     joint = JOINED.match(text)
     if joint and joint["word"].lower() in ("or", "|", "||"):
-        return f"there is no {quote_text(joint['word'])}: write a rule for each of the two."
+        return f"there is no {quote_text(joint['word'])}: write two rules."
     if joint:
         rest = text[joint.end() :].strip()
         return f"join predicates with `and`; did you mean {quote_text(f'and {rest}')} for {quote_text(text)}?"

@@ -155,10 +155,10 @@ def find_session(wish: str, settings: "Settings") -> str:
 
 
 def posture_to_json(stands: PostureView) -> dict[str, Any]:
-    from mcp_server.policy.badge import describe_pending_changes, format_badge
+    from mcp_server.policy.badge import describe_pending_changes, format_full_badge
 
     return {
-        "badge": format_badge(stands.posture),
+        "badge": format_full_badge(stands.posture),
         "posture": {
             axis: {"value": getattr(stands.posture, axis), "from": origin} for axis, origin in stands.origins.items()
         },

@@ -1,4 +1,4 @@
-"""Who is calling, in which protocol era, over which transport? Read off one request, once.
+"""Who is calling, in which protocol era, over which transport? Read from one request, once.
 
 Only this file touches the SDK's private connection. That is the one hook to something that lives as long as a legacy
 connection, and a contract test holds it (`tests/wire/test_server.py`).

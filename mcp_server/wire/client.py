@@ -125,7 +125,8 @@ class ClientChannel:
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
     def _get_least_level(self) -> str | None:
-        """A request that could say a level and says none wants nothing; a connection that sets none gets everything."""
+        """A request that may state a level and states none gets no messages; a connection that sets none gets all of
+        them."""
         if self._caller.protocol.level_per_request:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
         return get_connection(self._ctx).state.get(LOG_LEVEL, "debug")
@@ -139,9 +140,7 @@ class ClientChannel:
             return
         if not self._caller.protocol.asks_in_place:
             raise ClientUnsupported({what.partition(".")[0]: {}})
-        raise Refusal(
-            Problem(Code.TOOL_FAILED, f"this client does not support {what}.", "Go on without asking through it.")
-        )
+        raise Refusal(Problem(Code.TOOL_FAILED, f"this client does not support {what}.", "Continue without asking."))
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         request, answer = ASKABLE[method]
@@ -158,12 +157,12 @@ class ClientChannel:
             late = error.code == REQUEST_TIMEOUT
             what = "did not answer in time" if late else "answered with an error"
             raise Refusal(
-                Problem(Code.TIMEOUT if late else Code.TOOL_FAILED, f"the client {what}.", "Go on without asking.")
+                Problem(Code.TIMEOUT if late else Code.TOOL_FAILED, f"the client {what}.", "Continue without asking.")
             ) from error
         except ValidationError:
             return replace_misshapen_answer(method)
         if dialog.cancelled_caught:
-            raise Refusal(Problem(Code.CANCELLED, "menugate was ended before the client answered.", "Ask again later."))
+            raise Refusal(Problem(Code.CANCELLED, "menugate stopped before the client answered.", "Ask again later."))
         return reply.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _has_answer(self, key: str, method: str = "elicitation/create") -> bool:
@@ -186,8 +185,8 @@ def replace_misshapen_answer(method: str) -> Mapping[str, Any]:
     goes on and reports it. Without any other answer the call cannot go on."""
     if method == "elicitation/create":
         return NO_ANSWER
-    wrong = "the client answered with something that does not have the form of an answer."
-    raise Refusal(Problem(Code.TOOL_FAILED, wrong, "Go on without asking."))
+    wrong = "the client's answer does not have the required form."
+    raise Refusal(Problem(Code.TOOL_FAILED, wrong, "Continue without asking."))
 
 
 def mend_answers(ctx: Context) -> Context:

@@ -179,7 +179,7 @@ class HttpAccess:
             size += len(name) + len(value)
             plain = name.decode("latin-1")
             if plain in ONCE and plain in headers:
-                raise HttpRefused(400, f"the header `{plain}` came twice")
+                raise HttpRefused(400, f"the header `{plain}` appears twice")
             headers[plain] = value.strip().decode("latin-1")
         if size > LONGEST_HEADERS:
             raise HttpRefused(431, "the headers are too large")
@@ -247,7 +247,7 @@ async def _read_body(headers: Mapping[str, str], receive: Receive) -> bytes:
     while True:
         part = await receive()
         if part["type"] != "http.request":
-            raise HttpRefused(400, "the client left before the body had arrived")
+            raise HttpRefused(400, "the client disconnected before the body arrived")
         body += part.get("body", b"")
         if len(body) > LONGEST_BODY:
             raise HttpRefused(413, f"a body may have at most {LONGEST_BODY} bytes")

@@ -1,4 +1,4 @@
-"""Is this one JSON-RPC message that everybody reads alike? If two parsers would differ, it is refused before either
+"""Is this one JSON-RPC message that all parsers read alike? If two parsers would differ, it is refused before either
 reads it.
 
 Duplicate keys, NaN, encodings other than UTF-8 and endless depth all parse in some parser. A filter in front of us that
@@ -23,7 +23,7 @@ HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 class NotStrict(Exception):
     """Why the text is refused, in words for its sender, and the request's id if one could be made out.
 
-    `answers`: the id of the question it seems to answer. Whoever asked it would wait for ever for another answer.
+    `answers`: the id of the question it seems to answer. Without it, the asker would wait for ever for another answer.
     """
 
     def __init__(
@@ -43,38 +43,37 @@ class NotStrict(Exception):
 def parse_message(body: bytes, whole: bool = False) -> dict[str, Any]:
     """Return a request, a notification or an answer, in the protocol's one shape.
 
-    `whole`: the message goes on to a parser that fails on half a surrogate pair. Otherwise such a text is left to its
-    tool.
-    """
+    `whole`: the message goes on to a parser that fails on half a surrogate pair. Otherwise the tool handles such a
+    string."""
     value = _parse_body(body)
     if not isinstance(value, dict):
-        raise NotStrict("a message is one JSON-RPC object; batches are not taken", code=INVALID_REQUEST)
+        raise NotStrict("a message is one JSON-RPC object; batches are not supported", code=INVALID_REQUEST)
     found = cast(dict[str, Any], value)
     if fault := _describe_fault(found):
         answer = "method" not in found and ("result" in found or "error" in found)
         id = _to_usable_id(found.get("id"))
         raise NotStrict(fault, None if answer else id, INVALID_REQUEST, None if "method" in found else id)
     if whole and HALF.search(body) and _has_half_surrogate(json.dumps(found, ensure_ascii=False)):
-        raise _make_unread_error("a text holds half of a surrogate pair, which is no character", found)
+        raise _make_unread_error("a string contains half of a surrogate pair, which is not a character", found)
     return found
 
 
 def make_no_answer(question: str | int) -> JSONRPCError:
-    """Build an error in place of an unreadable answer, for whoever asked the question and waits."""
-    error = ErrorData(code=INVALID_REQUEST, message="this was no answer")
+    """Build an error in place of an unreadable answer, for the caller that asked the question and is waiting."""
+    error = ErrorData(code=INVALID_REQUEST, message="this was not a valid answer")
     return JSONRPCError(jsonrpc="2.0", id=question, error=error)
 
 
 def _describe_fault(found: dict[str, Any]) -> str | None:
     params = found.get("params")
     if found.get("jsonrpc") != "2.0":
-        return '`jsonrpc` has to be "2.0"'
+        return '`jsonrpc` must be "2.0"'
     if "id" in found and _to_usable_id(found["id"]) is None and (found["id"] is not None or "error" not in found):
-        return f"an id is a whole number or a text of at most {LONGEST_ID} characters"
+        return f"an id must be a whole number or a string of at most {LONGEST_ID} characters"
     if "method" in found:
         if not isinstance(found["method"], str) or _has_half_surrogate(found["method"]):
-            return "`method` has to be a text"
-        return None if params is None or isinstance(params, dict) else "`params` has to be an object"
+            return "`method` must be a string"
+        return None if params is None or isinstance(params, dict) else "`params` must be an object"
     if isinstance(found.get("result"), dict) or _is_error(found.get("error")):
         return None if "id" in found else "an answer needs the id of its request"
     return "this is neither a request nor an answer"
@@ -150,7 +149,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _parse_float(digits: str) -> float:
     number = float(digits)
     if number - number != 0:
-        raise NotStrict(f"`{digits[:40]}` is a number too large to be read alike by everybody")
+        raise NotStrict(f"`{digits[:40]}` is too large a number: parsers would read it differently")
     return number
 
 
@@ -160,7 +159,7 @@ def _make_unread_error(reason: str, found: dict[str, Any]) -> NotStrict:
 
 
 def _parse_loosely(text: str) -> dict[str, Any]:
-    """Parse a message loosely, so that neither its sender nor whoever it answers waits for ever."""
+    """Parse a message loosely, so that neither its sender nor the caller it answers waits for ever."""
     try:
         value = json.loads(text, parse_int=_parse_small_int)
     except (ValueError, RecursionError):

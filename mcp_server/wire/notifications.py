@@ -130,7 +130,7 @@ class Notifier:
     async def announce_move(
         self, live: LiveSession, before: Session, watch: ClientList, aside: Callable[[], Awaitable[None]] | None
     ) -> None:
-        """Notify everybody whose list changed, and wait for the caller to fetch its own. `aside` notifies the caller
+        """Notify every client whose list changed, and wait for the caller to fetch its own. `aside` notifies the caller
         again on the stream of its answer, because it may have no other one."""
         affected = [other for other in self._watches if other.live is live and self._has_list_changed(other, before)]
         if watch not in affected:

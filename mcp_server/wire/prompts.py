@@ -54,12 +54,12 @@ class OwnPrompts:
         stage = PromptArgument(
             "stage", f"a stage of a run: {', '.join(Stage)} (default: act)", values=_make_completer(tuple(Stage))
         )
-        key = PromptArgument("key", "which one", required=True, values=self._find_keys)
+        key = PromptArgument("key", "the key of the prompt", required=True, values=self._find_keys)
         return (
             Prompt(
                 name="system",
-                title="What a model is told here",
-                description="The instructions for a model at work here, by your posture and the stage of the run.",
+                title="Instructions for the model",
+                description="The instructions a model gets in this project, for your posture and the stage of the run.",
                 render=_render_nothing,
                 arguments=(stage, *variables),
                 render_for=self._render_system,
@@ -237,8 +237,8 @@ def is_acting(command: SlashCommand, arguments: Mapping[str, str]) -> bool:
 
 def describe_not_offered(command: SlashCommand) -> str:
     return (
-        f"Nothing was done: `{command.name}` is not offered to this client, where prompts may be used by others than "
-        f"its user. The user can type `{command.typed}` at a terminal."
+        f"Nothing was done: `{command.name}` is not offered to this client, where people other than its user may use "
+        f"prompts. The user can type `{command.typed}` at a terminal."
     )
 
 
@@ -249,7 +249,7 @@ def get_shown_arguments(prompt: SlashCommand | Prompt, person: bool) -> list[Pro
 def refuse_cursor(params: PaginatedRequestParams | None) -> None:
     """Refuse any cursor: every list has one page."""
     if params is not None and params.cursor is not None:
-        raise MCPError(INVALID_PARAMS, "this cursor is not ours; the list has one page")
+        raise MCPError(INVALID_PARAMS, "unknown cursor; the list has one page")
 
 
 def match_template(template: str, uri: str) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ def build_report_resources(store: Store, redact: Callable[[str], str]) -> tuple[
         return redact(report.format_text())
 
     return (
-        PrincipalResource(REPORT_ADDRESS, "report", f"{ABOUT_REPORTS} The newest.", "text/markdown", read),
+        PrincipalResource(REPORT_ADDRESS, "report", f"The newest report. {ABOUT_REPORTS}", "text/markdown", read),
         PrincipalResource(REPORT_ADDRESS + "/{run}", "report of a run", ABOUT_REPORTS, "text/markdown", read),
     )
 

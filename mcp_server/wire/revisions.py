@@ -1,8 +1,7 @@
 """What can each revision of the protocol do? The one list of them, and the shape that a result has in each.
 
-A new revision is a member of `Revision` and a row of `REVISIONS`. Nothing else compares revisions: what has to know
-asks the row, which is in `Caller.protocol`.
-"""
+A new revision is a member of `Revision` and a row of `REVISIONS`. Nothing else compares revisions: other code asks the
+row, which is in `Caller.protocol`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,16 +22,17 @@ class Revision(StrEnum):
 @dataclass(frozen=True, slots=True)
 class RevisionFeatures:
     connects: bool
-    """A handshake opens a connection, and what is known of the client lasts as long. Else each request stands alone."""
+    """A handshake opens a connection, and what is known about the client lasts as long. Otherwise each request stands
+    alone."""
     asks_in_place: bool
-    """A question to the client is a request back while the call waits. Else the question ends the call, and the client
-    makes it again with the answer."""
+    """A question to the client is a request back while the call waits. Otherwise the question ends the call, and the
+    client makes it again with the answer."""
     level_per_request: bool
-    """Each request says how much is to be logged. Else `logging/setLevel` says it for the connection."""
+    """Each request sets the log level. Otherwise `logging/setLevel` sets it for the connection."""
     describes_results: bool
-    """A result says of what type it is, how long it holds and who gave it."""
+    """A result states its type, how long it is valid and which server it is from."""
     takes_our_results: bool
-    """A tool's result goes out as it is built here. Else the SDK takes out what the revision lacks."""
+    """A tool's result goes out as it is built here. Otherwise the SDK removes what the revision lacks."""
 
 
 OLDEST = RevisionFeatures(
@@ -56,11 +56,11 @@ REVISIONS: Mapping[str, RevisionFeatures] = {
     Revision.V2026_07_28: STATELESS,
 }
 SHOWN = Revision.V2025_11_25
-"""The one that most hosts speak: tool lists are shown, counted and checked as it has them."""
+"""The one that most hosts speak: tool lists are shown, counted and checked in its form."""
 
 
 def get_revision_features(version: str | None) -> RevisionFeatures:
-    """What somebody can do who speaks that revision, or none that is known."""
+    """What a client can do that speaks this revision, or none that we know."""
     return REVISIONS.get(version or "") or guess_features(version)
 
 
@@ -74,7 +74,7 @@ def guess_features(version: str | None) -> RevisionFeatures:
 
 COMPLETE: Mapping[str, Any] = {"resultType": "complete"}
 UNCACHED: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
-"""What was answered holds for this request and nobody else."""
+"""The answer is valid for this request alone."""
 DESCRIPTION = COMPLETE.keys() | UNCACHED.keys()
 
 

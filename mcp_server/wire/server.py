@@ -68,7 +68,7 @@ class Handlers:
     """The request handlers, and what they hand on to."""
 
     pipeline: Runner
-    """Runs a call through the gate, the only way a call can take."""
+    """Runs a call through the gate; there is no other way to run one."""
     postures: CurrentPostures
     sessions: Sessions
     listings: Listings

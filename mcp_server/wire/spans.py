@@ -134,7 +134,7 @@ class Telemetry:
         elif method == "prompts/get" and name in self.known.prompts:
             attributes["gen_ai.prompt.name"] = name
         elif isinstance(uri := params.get("uri"), str) and uri.startswith(OURS):
-            # Leave out the run, in place of which a caller may write anything.
+            # Leave out the run: a caller may write anything there.
             attributes["mcp.resource.uri"] = f"{OURS}{{run}}/summary"
         return attributes
 

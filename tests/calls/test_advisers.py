@@ -131,8 +131,8 @@ async def test_what_is_sent_is_the_record_without_secrets_and_bounded(store: Sto
             "- Read (read-local): done",
             "- bash (run-command): problem, TOOL_FAILED, tests failed",
             "- fs_delete (destroy-local): did not run, DENIED: [redacted]",
-            "- fs_move (write-local): the person was asked first",
-            "- wait (read-local): it is unknown how it ended",
+            "- fs_move (write-local): the user was asked first",
+            "- wait (read-local): outcome unknown",
             "done with [redacted] and [redacted]",
         ):
             assert f"\n{line}\n" in heard.said
@@ -239,7 +239,7 @@ def test_a_report_comes_back_as_it_was_written_down() -> None:
     older = {"run": "r", "principal": "me", "session": "s", "status": "success", "summary": "so"}
     assert parse_report(older).opinion is None
     text = RunReport("r", "me", "s", "success", "so", opinion=opinion).format_text()
-    assert text.index("## Suggested next actions") < text.index("## A model's words, unchecked (m)")
+    assert text.index("## Suggested next actions") < text.index("## A model's opinion, unchecked (m)")
     assert "- issue: i\n- missing step: m\n- suggested next action: n" in text
     assert (
         "words" not in RunReport("r", "me", "s", "success", "so", opinion=AdviserOpinion("m", "h:1", 9)).format_text()

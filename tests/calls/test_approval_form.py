@@ -71,7 +71,7 @@ async def test_who_answers_at_once_is_no_person() -> None:
     assert "within a second" in why
 
 
-@pytest.mark.parametrize(("code", "why"), [(Code.TIMEOUT, "in time"), (Code.INTERNAL, "could not put the question")])
+@pytest.mark.parametrize(("code", "why"), [(Code.TIMEOUT, "in time"), (Code.INTERNAL, "could not ask the question")])
 async def test_who_does_not_answer_has_not(code: Code, why: str) -> None:
     said, told = await ask(refuses=code)
     assert said is FormAnswer.NOTHING

@@ -30,7 +30,7 @@ def test_it_says_who_asks_what_would_run_and_why() -> None:
     text = shown({"command": "rm -r build"})
     assert text.startswith("menugate asks before it runs the tool `bash`.\n")
     assert '"command": "rm -r build"' in text
-    assert "it destroys files here" in text
+    assert "it destroys files" in text
     assert "Effect: destroy-local" in text
     assert ".." not in text
 

@@ -71,7 +71,7 @@ async def test_one_that_was_stopped_says_by_whom() -> None:
     call.stopped = "the person stopped it"
     problem = call.build_stopped_problem()
     assert problem.code is Code.CANCELLED
-    assert "`bash` was ended: the person stopped it." in problem.message
+    assert "`bash` ended early: the person stopped it." in problem.message
 
 
 def test_a_long_list_of_names_is_counted() -> None:

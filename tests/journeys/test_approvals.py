@@ -225,7 +225,7 @@ def test_a_sealed_yes_runs_one_call_once(ground: Ground, here: Served) -> None:
         assert not path.exists()
         ground.file("sealed.txt")
         twice = one.request("tools/call", yes)
-        assert "used already" in said(twice)
+        assert "already used" in said(twice)
         assert twice["result"]["isError"]
         assert path.exists()
         assert other.exists()

@@ -117,7 +117,7 @@ def test_a_long_answer_says_which_call_goes_on(here: Pipe) -> None:
         _, _, call = answer.partition("Continue with index_search ")
         arguments = json.loads(call.partition("}")[0] + "}") if call else {}
     assert seen == [f"many{number:02}.txt:{line}: same words here" for number in range(30) for line in (1, 2)]
-    assert "There is nothing from entry 1,000 on" in text(here.call("index_search", query="same", offset=999))
+    assert "There are no entries from 1,000 on" in text(here.call("index_search", query="same", offset=999))
 
 
 def test_no_secret_of_a_file_is_in_the_index(here: Pipe) -> None:

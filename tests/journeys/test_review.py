@@ -60,11 +60,11 @@ def test_a_finished_run_is_reviewed_by_the_model(workspace: Path, home: Path) ->
         assert "sent to nobody" not in heard.said and CANARY not in heard.said
         assert heard.headers["authorization"] == f"Bearer {KEY}"
     # What the other model said is read where it is marked, and never told to the one that works.
-    assert "A model looked over it too" in said(done)
+    assert "A model reviewed the run too" in said(done)
     assert "IGNORE" not in json.dumps(done)
     text = typed(workspace, home, "report")
     assert read["result"]["contents"][0]["text"].rstrip() in text
-    found = text.partition("## A model's words, unchecked (some-model)")
+    found = text.partition("## A model's opinion, unchecked (some-model)")
     assert "`fs_delete` was refused (PROFILE_TOO_LOW)" in found[0] and "IGNORE" not in found[0]
     assert found[2].split("\n- ")[1:] == [
         "summary: It reads a note and says so.",
@@ -93,7 +93,7 @@ def test_a_model_that_fails_keeps_nothing_else_from_the_report(workspace: Path, 
             assert found.startswith("`fs_read_file` failed (NOT_FOUND)")
             assert "A model looked" not in said(done)
     shown = report(workspace, home)
-    assert shown["issues"] and shown["unchecked"][-1] == "a model's review: what the model said is not JSON"
+    assert shown["issues"] and shown["unchecked"][-1] == "a model's review: the model's reply is not JSON"
     assert "I am sure" not in json.dumps(shown)
 
 

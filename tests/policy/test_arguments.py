@@ -84,7 +84,7 @@ def test_what_is_long_is_counted(value: Any, says: str) -> None:
         ({"a": {"b": {1: 2}}}, "`a.b` has a key that is not a string."),
         ({1: 2}, "the arguments object has a key that is not a string."),
         ({"a": [{"b": (1,)}]}, "`a[0].b` is not a JSON value."),
-        ({"a": ["x", "\ud800"]}, "`a[1]` holds half of a surrogate pair, which is not a character."),
+        ({"a": ["x", "\ud800"]}, "`a[1]` contains half of a surrogate pair, which is not a character."),
         ({"a": "\ud7ff\ue000"}, None),
         ({"a": [2**63]}, "`a[0]` is too large a number."),
         ({"a": -1e308}, "`a` is too large a number."),

@@ -45,7 +45,7 @@ def test_a_pattern_is_no_stray_part(text: str) -> None:
         ("depth equals 3", "did you mean `eq`?"),
         ("depth GT 3", "write `gt` in lower case"),
         ("depth missing", "write `exists false`"),
-        ("not path eq 'a'", "a predicate has no `not` and no brackets"),
+        ("not path eq 'a'", "a predicate cannot contain `not` or brackets"),
         ("depth", "write `depth exists`"),
         ("dept > 3", "There is no argument `dept` either; did you mean `depth`?"),
         ("src/** and depth gt 3", "`and` joins predicates"),

@@ -13,7 +13,7 @@ from mcp_server.policy.rule_spellings import describe_misspelling
         ("^src/.*", False, "`src/"),
         ("“git push”:*", True, "use straight quotes"),
         ("src/\u200b**", False, "it contains the invisible character U+200B; did you mean `src/**`?"),
-        ("src/**) and Write(docs/**", False, "a rule is about one tool"),
+        ("src/**) and Write(docs/**", False, "a rule names one tool"),
         ("file:///etc/passwd", False, "`/etc/passwd`"),
         ("src/[a-z", False, "["),
         ("path: src/**", False, "`src/**`"),

@@ -1,4 +1,4 @@
-"""What is offered for files of source code? `Read`, `Edit` and `Write`."""
+"""Which tools work on source files? `Read`, `Edit` and `Write`."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -74,10 +74,10 @@ EDIT = Tool(
     title="Edit a file",
     description=(
         "Edit a file: replace an exact string in source code or text (str_replace), once or, with replace_all, "
-        "everywhere. Read the file with Read first; it must not have changed since. old_string has to be in the file "
-        "exactly, with its spaces and lines and without line numbers, and only once unless replace_all is set. Line "
-        "endings, byte order mark, mode and everything else stay as they are. An empty old_string creates a new file, "
-        "with its folders. Returns a diff and the changed lines."
+        "everywhere. Read the file with Read first; it must not have changed since. old_string must match the file "
+        "exactly, including spaces and line breaks but without line numbers, and only once unless replace_all is set. "
+        "Line endings, byte order mark, mode and everything else stay as they are. An empty old_string creates a new "
+        "file, with its folders. Returns a diff and the changed lines."
     ),
     arguments=build_schema(EditArguments),
     profile=Profile.NORMAL,

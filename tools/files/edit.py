@@ -146,7 +146,9 @@ def find_encoding_problem(*texts: str) -> Problem | None:
         for text in texts:
             text.encode()
     except UnicodeEncodeError:
-        return Problem(Code.INVALID_ARGUMENTS, "The text has half a character (a lone surrogate).", "Leave it out.")
+        return Problem(
+            Code.INVALID_ARGUMENTS, "The text contains half a character (a lone surrogate).", "Leave it out."
+        )
     return None
 
 

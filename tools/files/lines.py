@@ -1,6 +1,6 @@
 """How is a file's text shown? Numbered lines, cut where they would flood, with what hurts a terminal made visible.
 
-Nothing else about the text is changed: what is shown is what `Edit` has to find again.
+Nothing else about the text is changed: `Edit` must find again exactly what is shown.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mcp_server.model.text import make_visible
 from tools.files.definitions import LINES
 
 MOST_BYTES = 32 << 20
-"""What is taken into memory of one file; beyond it lies work for `grep`."""
+"""The most that is read of one file; `grep` searches larger ones."""
 LINE_CHARS = 2000
 PAGE_CHARS = 100_000
 TEXT_PROBE = 8192
@@ -18,7 +18,7 @@ BOM = "\ufeff"
 
 
 def decode_text(data: bytes) -> str:
-    """As text that gives the same bytes back, whatever they are."""
+    """Decode to text that encodes to the same bytes, whatever they are."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -27,11 +27,11 @@ def encode_text(text: str) -> bytes:
 
 
 def describe_non_text(data: bytes) -> str | None:
-    """What it is instead, in words; None where it is text."""
+    """Describe what it is instead; None if it is text."""
     if data.startswith(b"%PDF-"):
         return "a PDF document"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "text in UTF-16, not in UTF-8"
+        return "UTF-16 text, not UTF-8"
     if data.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ")):
         return "an archive"
     return "binary data" if b"\0" in data[:TEXT_PROBE] else None
@@ -46,11 +46,11 @@ class LinePage:
     last: int
     total: int
     bytes: int
-    """How many of the file's bytes these lines are."""
+    """How many of the file's bytes these lines take."""
     cut: int = 0
     """How many of the lines are longer than shown."""
     changed: bool = False
-    """Something was made visible that the file holds otherwise."""
+    """Some characters are shown as escapes that the file does not contain."""
 
 
 def count_lines(data: bytes) -> int:
@@ -58,7 +58,7 @@ def count_lines(data: bytes) -> int:
 
 
 def build_line_page(data: bytes, first: int = 1, lines: int = LINES, chars: int = PAGE_CHARS) -> LinePage:
-    """From that line on, until the lines or the characters are used up; at least one line."""
+    """Number the lines from that one on, until the lines or the characters are used up; at least one line."""
     start, total = 0, count_lines(data)
     for _ in range(first - 1):
         start = data.find(b"\n", start) + 1
@@ -85,6 +85,6 @@ def _decode_line(line: bytes) -> tuple[str, bool]:
 
 
 def format_numbered_lines(text: str, first: int, last: int) -> str:
-    """Those lines, counted from 1 and held within the text, as `Read` shows them."""
+    """Format these lines as `Read` shows them; they are counted from 1 and limited to the text."""
     found = build_line_page(encode_text(text), max(first, 1), max(last - max(first, 1) + 1, 1))
     return found.text

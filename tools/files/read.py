@@ -25,7 +25,7 @@ from tools.files.lines import (
 
 
 def render_notebook(data: bytes) -> bytes | None:
-    """Its cells and their outputs one after the other; None where it is no notebook after all."""
+    """Render its cells and their outputs in order; None if it is not a notebook."""
     try:
         notebook = json.loads(data)
         cells = [_render_cell(number, cell) for number, cell in enumerate(notebook["cells"], 1)]
@@ -58,7 +58,7 @@ def _join_source(source: object) -> str:
 
 
 MOST_PICTURE_BYTES = 3_750_000
-"""What becomes 5 MB on its way to a model, which is where the large hosts stop."""
+"""Becomes 5 MB on its way to a model, which is the limit of the large hosts."""
 PICTURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -91,7 +91,7 @@ def _read(files: Files, args: ReadArguments) -> Ending:
 
 
 def add_path_suggestions(files: Files, path: str, problem: Problem) -> Problem:
-    """Where nothing is there, what the caller may have meant."""
+    """Suggest what the caller may have meant by a path where nothing exists."""
     if problem.code is not Code.NOT_FOUND:
         return problem
     from difflib import get_close_matches
@@ -108,7 +108,7 @@ def add_path_suggestions(files: Files, path: str, problem: Problem) -> Problem:
 
 
 def find_picture_type(data: bytes) -> str | None:
-    """Which kind of picture it is, None where it is none."""
+    """Return the kind of picture; None if it is not one."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in PICTURES if data.startswith(start)), None)
@@ -118,7 +118,7 @@ def _show_picture(snapshot: Snapshot, kind: str) -> Ending:
     data = snapshot.data
     said = f"`{make_visible(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
     if len(data) > MOST_PICTURE_BYTES:
-        return Problem(Code.TOO_LARGE, f"{said} Up to {MOST_PICTURE_BYTES:,} are shown.", "Make it smaller first.")
+        return Problem(Code.TOO_LARGE, f"{said} The limit is {MOST_PICTURE_BYTES:,} bytes.", "Make it smaller first.")
     return Done(said, blocks=(Picture(data, kind),))
 
 
@@ -129,12 +129,12 @@ def _read_text(snapshot: Snapshot, args: ReadArguments) -> Ending:
     if what := describe_non_text(data):
         return Problem(
             Code.NOT_TEXT,
-            f"`{make_visible(snapshot.path)}` is {what}; `Read` shows text in UTF-8, pictures and notebooks.",
+            f"`{make_visible(snapshot.path)}` is {what}; `Read` shows UTF-8 text, pictures and notebooks.",
             "`fs_read_file` with `encoding` base64 gives its bytes.",
         )
     data = data.removeprefix(BOM_UTF8)
     if not data:
-        return Done(f"[`{make_visible(snapshot.path)}` is empty: it has no content at all.]")
+        return Done(f"[`{make_visible(snapshot.path)}` is empty.]")
     first, total = args.get("offset", 1), count_lines(data)
     if first > total:
         return Problem(
@@ -159,5 +159,5 @@ def _format_page_notes(found: LinePage, path: str, size: int) -> str:
             f"[{found.cut} of these lines are longer than shown; `grep` with `-o`, or `fs_read_file`, shows the rest.]"
         )
     if found.changed:
-        notes.append("[Control characters and bytes that are no text are shown as \\xNN; the file holds them as such.]")
+        notes.append("[Control characters and bytes that are not text are shown as \\xNN; the file has the real ones.]")
     return "".join(f"\n{note}" for note in notes)

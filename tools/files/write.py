@@ -81,7 +81,7 @@ def _find_omission_problem(content: str, before: str) -> Problem | None:
     return Problem(
         Code.INVALID_ARGUMENTS,
         f"Line {', '.join(map(str, lines[:5]))} of `content` stands for text that was left out; nothing was written.",
-        "Write the whole content, or use `Edit` to change a part, or to add such a line if you mean it.",
+        "Write the whole content, or use `Edit` to change a part, or to add that line as it is.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is offered for files and folders as data? The tools whose names begin with `fs_`."""
+"""Which tools treat files and folders as data? Those whose names begin with `fs_`."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -126,9 +126,7 @@ CREATE_DIRECTORY = Tool(
     arguments=build_schema(FsCreateArguments),
     profile=Profile.NORMAL,
     effect=Effect.WRITE_LOCAL,
-    hints=HINTS[Effect.WRITE_LOCAL].adjust(
-        "a folder that is there already is left as it is", destructive=False, idempotent=True
-    ),
+    hints=HINTS[Effect.WRITE_LOCAL].adjust("an existing folder is left as it is", destructive=False, idempotent=True),
     stages=ACTING,
     run=LazyFunction("tools.fs.write:create_directory"),
     demand=demand_writing,
@@ -158,7 +156,7 @@ DELETE = Tool(
     name="fs_delete",
     title="Delete a file or an empty folder",
     description=(
-        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash from which the user can restore it, "
+        "Delete a file, a link or an empty folder (rm, rmdir). It goes to a trash, where the user can restore it, "
         "unless permanent is set. A folder that is not empty is refused. The user is asked first."
     ),
     arguments=build_schema(FsDeleteArguments),
@@ -180,7 +178,7 @@ WRITERS = ("Write", "Edit", "fs_write_file")
 
 class FsMoveArguments(TypedDict):
     source: Annotated[str, "What to move, absolute or relative to the workspace", Is(shortest=1, longest=4096)]
-    destination: Annotated[str, "Its new path, at which nothing exists yet", Is(shortest=1, longest=4096)]
+    destination: Annotated[str, "Its new path; nothing may exist there yet", Is(shortest=1, longest=4096)]
 
 
 def demand_moving(args: Arguments) -> Demand:

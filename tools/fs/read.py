@@ -92,7 +92,7 @@ def _build_text_answer(path: str, data: bytes, from_start: bool, size: int, rest
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        text, problem = "", problem or "not text in UTF-8"
+        text, problem = "", problem or "not UTF-8 text"
     if problem:
         return Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {problem}.", "Read it with `encoding` base64.")
     if size == 0:
@@ -122,7 +122,7 @@ def _list_entries(files: Files, hides: Callable[[str], bool] | None, args: FsLis
     if not entries:
         return Done(f"[The folder `{name}` {'shows no entries' if hides else 'is empty'}.]{rule_note}")
     if offset >= total:
-        message = f"`{name}` has {total:,} entries, none of them after {offset:,}."
+        message = f"`{name}` has {total:,} entries, so none after the first {offset:,}."
         return Problem(Code.INVALID_ARGUMENTS, message, "Pass a smaller `offset`.")
     page = entries[offset : offset + limit]
     note = _format_entries_note(args, name, offset + len(page), total)

@@ -45,7 +45,7 @@ def build_approval_check(
 
 
 def describe_deleted(files: Files, path: str, _name: str = "") -> Mapping[str, str]:
-    return {"what is there": _describe_entry(files, files.get_info(path))}
+    return {"now at this path": _describe_entry(files, files.get_info(path))}
 
 
 async def read_move_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
@@ -56,7 +56,7 @@ def describe_moved(files: Files, path: str, name: str = "") -> Mapping[str, str]
     """Build what the approval says; `name` is the entry's own path, if it is at another one for now."""
     entry = files.get_info(path)
     name = name or entry.path
-    facts = {"what is moved": _describe_entry(files, entry)}
+    facts = {"moves": _describe_entry(files, entry)}
     if entry.kind == "directory":
         members = files.list_folder(path, MAX_DEPTH)
         lines = [
@@ -80,7 +80,7 @@ def _describe_content(files: Files, entry: DirectoryEntry) -> Mapping[str, str]:
         return {"its content": "not text" if snapshot.whole else "too long to show here"}
     if snapshot.whole and len(text) <= MAX_SHOWN_CHARS:
         return {"its content": text}
-    return {f"its content, of which this is the beginning ({SHOWN_IF_LONGER:,} characters)": text[:SHOWN_IF_LONGER]}
+    return {f"the first {SHOWN_IF_LONGER:,} characters of its content": text[:SHOWN_IF_LONGER]}
 
 
 def _describe_entry(files: Files, entry: DirectoryEntry) -> str:

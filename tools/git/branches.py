@@ -9,12 +9,13 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import is_protected
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.text import to_one_line
+from mcp_server.model.text import format_count, to_one_line
+from mcp_server.model.tools import Arguments
 from tools.git import escape, porcelain
-from tools.git.diff import describe_source
 from tools.git.porcelain import GitStatus
 from tools.git.program import GitProgram, open_repository
 from tools.git.revisions import check_branch_name, describe_nearest_names, find_branch_tip, read_head, resolve_commit
+from tools.git.snapshot import read_branch_facts
 
 FIELDS = "refname objectname HEAD upstream:short upstream:track,nobracket committerdate:iso-strict contents:subject"
 FORMAT = f"--format={'%00'.join(f'%({field})' for field in FIELDS.split())}%00"
@@ -47,7 +48,7 @@ async def list_branches(ctx: Context, args: Mapping[str, Any]) -> Ending:
         "truncated": next_call is not None,
         "next": next_call,
     }
-    return Done("\n".join(lines), data, outside=describe_source(git), meta={"branches": len(branches)})
+    return Done("\n".join(lines), data, outside=git.source, meta={"branches": len(branches)})
 
 
 HEAD_ONLY = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--ignore-submodules=all")
@@ -84,7 +85,7 @@ async def create_branch(ctx: Context, args: Mapping[str, Any]) -> Ending:
         return Problem(Code.ALREADY_EXISTS, message, "Choose another name, or switch to it with git_checkout.")
     base = await resolve_commit(git, args["base_branch"]) if "base_branch" in args else await read_head(git)
     if base is None:
-        message = "A branch begins at a commit, and there is none yet."
+        message = "A branch starts at a commit, and there is no commit yet."
         return Problem(Code.WRONG_STATE, message, "Make the first commit with git_commit.")
     await git.change("branch", "--no-track", "--", name, base)
     base_name = f" (`{to_one_line(args['base_branch'])}`)" if "base_branch" in args else ""
@@ -116,9 +117,9 @@ async def checkout(ctx: Context, args: Mapping[str, Any]) -> Ending:
         "switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--", name
     )
     text = f"Switched from {start} ({(status.commit or 'no commit')[:12]}) to `{to_one_line(name)}` ({target[:12]}); "
-    text += f"{escape.format_count(len(changed), 'file differs', 'files differ')}."
+    text += f"{format_count(len(changed), 'file differs', 'files differ')}."
     if status.entries:
-        text += f" Kept {escape.format_count(len(status.entries), 'uncommitted change')}."
+        text += f" Kept {format_count(len(status.entries), 'uncommitted change')}."
     return Done(text, _build_checkout_data(status, name, target, len(changed)))
 
 
@@ -140,19 +141,28 @@ def _build_checkout_data(status: GitStatus, name: str, target: str, files: int) 
     }
 
 
+async def read_checkout_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    """Read what the approval of a checkout shows."""
+    if not args.get("obeyed_files"):
+        return {}
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    tip = await find_branch_tip(git, await check_branch_name(git, args["branch_name"]))
+    return {**await read_branch_facts(git), "its commit": tip or "none"}
+
+
 async def _find_differing_paths(git: GitProgram, start: str | None, target: str) -> list[str]:
     """List the files that a checkout would write."""
     ends = (start, target) if start else ("--root", target)
     result = await git.read_result("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", *ends)
     if result.cut:
         message = "The branches differ in more files than menugate can check; nothing was changed."
-        raise Refusal(Problem(Code.TOO_LARGE, message, "Ask the user to switch the branch."))
+        raise Refusal.because(Code.TOO_LARGE, message, "Ask the user to switch the branch.")
     return [path.decode("utf-8", "surrogateescape") for path in result.out.split(b"\0")[:-1]]
 
 
 def _build_dirty_problem(status: GitStatus) -> Problem:
     names = escape.format_names([to_one_line(entry.path) for entry in status.entries])
-    files = escape.format_count(len(status.entries), "file has", "files have")
+    files = format_count(len(status.entries), "file has", "files have")
     return Problem(
         Code.WRONG_STATE,
         f"{files} uncommitted changes ({names}); the branch was not changed.",
@@ -164,18 +174,16 @@ def _build_protected_problem(paths: Sequence[str]) -> Problem:
     names = escape.format_names([to_one_line(path) for path in paths])
     return Problem(
         Code.PATH_REFUSED,
-        f"The branch has other versions of {names}, which decide what other programs run; nothing was changed.",
+        f"The branch has different versions of {names}, which decide what other programs run; nothing was changed.",
         "Call again with `obeyed_files` set to true, so that the user is asked.",
     )
 
 
 async def _build_missing_branch_refusal(git: GitProgram, name: str) -> Refusal:
     suggestion = await describe_nearest_names(git, name)
-    return Refusal(
-        Problem(
-            Code.NOT_FOUND,
-            f"There is no local branch `{to_one_line(name)}` in {git.repository.name}.{suggestion}",
-            "git_checkout switches to local branches only. git_create_branch creates one; its `base_branch` may be a "
-            "commit, a tag or a remote branch.",
-        )
+    return Refusal.because(
+        Code.NOT_FOUND,
+        f"There is no local branch `{to_one_line(name)}` in {git.repository.name}.{suggestion}",
+        "git_checkout switches to local branches only. git_create_branch creates one; its `base_branch` may be a "
+        "commit, a tag or a remote branch.",
     )

@@ -1,20 +1,29 @@
-"""How is a commit made? From what is staged, without hooks unless the call asks for them, never signed."""
+"""How is a commit made? From what is staged, without hooks unless the call asks for them, never signed.
+
+It needs staged changes, no conflicts, no other git at work, and a name and address.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
+from anyio import to_thread
+
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.results import Done, Ending, Problem
-from mcp_server.model.text import to_one_line
-from tools.git import porcelain, snapshot
-from tools.git.contents import read_change_details
-from tools.git.diff import describe_source
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.text import format_count, to_one_line
+from mcp_server.model.tools import Arguments
+from tools.git import escape, porcelain, snapshot
 from tools.git.hooks import Hooks, describe_hooks, find_hooks
-from tools.git.patch import MAX_LISTED_FILES, build_changes_data, format_changes, format_summary
+from tools.git.patch import MAX_LISTED_FILES, build_changes_data, format_changes, format_summary, read_change_details
 from tools.git.program import GitProgram, open_repository
-from tools.git.requirements import NO_MESSAGE, STATUS, find_commit_problem, read_signer
+from tools.git.repository import find_entry, find_unfinished_operation
 from tools.git.revisions import read_head
+
+STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=no")
+LOCKS = ("index.lock", "HEAD.lock")
+REF, MAX_HEAD_BYTES = "ref: ", 4096
+NO_MESSAGE = Problem(Code.INVALID_ARGUMENTS, "The message is empty; nothing was committed.", "Say what changed.")
 
 
 async def commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
@@ -66,7 +75,7 @@ async def _build_commit_answer(git: GitProgram, hooks: Hooks) -> Ending:
         "hooks_run": git.run_hooks,
         "hooks": [to_one_line(name) for name in hooks.names],
     }
-    return Done("\n".join(lines), data, outside=describe_source(git), meta={"files": len(changes)})
+    return Done("\n".join(lines), data, outside=git.source, meta={"files": len(changes)})
 
 
 def _format_hook_notes(git: GitProgram, hooks: Hooks) -> list[str]:
@@ -80,3 +89,74 @@ def _format_hook_notes(git: GitProgram, hooks: Hooks) -> list[str]:
     allowed = git.ctx.processes.profile.covers(Profile.TRUSTED)
     condition = "" if allowed else " at the profile `trusted`, which only the user can set"
     return [f"[The repository's hooks ({names}) were not run; `run_hooks` runs them{condition}.]"]
+
+
+async def read_commit_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    """Read what the commit's approval shows."""
+    git = await open_repository(ctx, args.get("repo_path", ""))
+    # Don't ask about a commit that would fail.
+    problem = await find_commit_problem(git) if args["message"].strip() else NO_MESSAGE
+    signer = problem or await read_signer(git)
+    if isinstance(signer, Problem):
+        raise Refusal(signer)
+    hooks = await describe_hooks(git, await find_hooks(git), bool(args.get("run_hooks")))
+    return await snapshot.build_commit_facts(git, {**signer, **hooks})
+
+
+async def find_commit_problem(git: GitProgram) -> Problem | None:
+    """Say why git could not commit now; None if it could."""
+    if problem := await to_thread.run_sync(_find_lock_problem, git):
+        return problem
+    status = porcelain.parse_status(await git.read(*STATUS))
+    conflicts = [entry for entry in status.entries if entry.conflict]
+    if conflicts:
+        names = escape.format_names([to_one_line(entry.path) for entry in conflicts])
+        count = format_count(len(conflicts), "file is", "files are")
+        message = f"{count} in conflict ({names}); nothing was committed."
+        return Problem(Code.WRONG_STATE, message, "Resolve the conflicts in the files, then stage them with git_add.")
+    merging = await to_thread.run_sync(find_unfinished_operation, git.ctx.files, git.repository) == "merge"
+    if merging or any(entry.staged for entry in status.entries):
+        return None
+    unstaged = len(status.entries)
+    count = f" {format_count(unstaged, 'changed file is', 'changed files are')} not staged." if unstaged else ""
+    return Problem(
+        Code.WRONG_STATE,
+        f"Nothing is staged, so the commit would be empty; nothing was committed.{count}",
+        'Stage files first with git_add, such as {"files": ["."]}.',
+    )
+
+
+def _find_lock_problem(git: GitProgram) -> Problem | None:
+    """Look for git's lock files. Git would refuse as well, but only after the user was asked."""
+    files, repository = git.ctx.files, git.repository
+    head = files.read(f"{repository.folder}/HEAD", MAX_HEAD_BYTES).data.decode("utf-8", "surrogateescape").strip()
+    paths = [f"{repository.folder}/{name}" for name in LOCKS]
+    paths += [f"{repository.common}/{head.removeprefix(REF)}.lock"] if head.startswith(REF) else []
+    for path in paths:
+        if find_entry(files, path):
+            return Problem(
+                Code.WRONG_STATE,
+                f"`{to_one_line(path)}` exists: another git is running in this repository, or was killed; nothing was "
+                "committed.",
+                "Call again when that git has finished. If no git is running, ask the user to delete that file.",
+            )
+    return None
+
+
+async def read_signer(git: GitProgram) -> Mapping[str, str] | Problem:
+    """Return author and committer as the user's own git has them for this repository."""
+    signature = await git.ctx.person.find_signature(git.git_folder)
+    if signature is None:
+        return Problem(
+            Code.WRONG_STATE,
+            "Git has no name or email address for the commit; nothing was committed.",
+            "Ask the user to run `git config --global user.name NAME` and `git config --global user.email ADDRESS` "
+            "once.",
+        )
+    (author, author_email), (committer, committer_email) = signature
+    return {
+        "GIT_AUTHOR_NAME": author,
+        "GIT_AUTHOR_EMAIL": author_email,
+        "GIT_COMMITTER_NAME": committer,
+        "GIT_COMMITTER_EMAIL": committer_email,
+    }

@@ -1,6 +1,7 @@
 """Which git tools are there, and what does each take?"""
 
-from typing import Annotated, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
@@ -16,16 +17,16 @@ from mcp_server.model.tools import (
     Effect,
     LazyFunction,
     RuleSubject,
+    Run,
     Tool,
 )
 
-# What is offered for looking at a repository? Its state, its differences, its commits and branches.
+# Tools that look at a repository: its state, its differences, its commits and branches.
 
 PAGE = 48_000
 """Characters of a patch in one answer."""
 
 MOST_CHARS = PAGE + 24_000
-EVERYWHERE = WARMUP | ACTING | REVIEWING
 
 RepoPath = Annotated[
     str,
@@ -44,25 +45,36 @@ Paths = Annotated[
 Offset = Annotated[int, "Line of the patch to start at, from 1", Is(default=1, at_least=1)]
 
 
+def _build_reading_tool(name: str, title: str, description: str, arguments: type, run: Run, **more: Any) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        arguments=build_schema(arguments),
+        profile=Profile.RESTRICTED,
+        effect=Effect.READ_LOCAL,
+        stages=WARMUP | ACTING | REVIEWING,
+        run=run,
+        subject=("repo_path", RuleSubject.PATH),
+        shut_in=True,
+        **more,
+    )
+
+
 class GitStatusArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
-    offset: NotRequired[Annotated[int, "How many entries to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many entries to skip", Is(default=0, at_least=0)]]
 
 
-STATUS = Tool(
+STATUS = _build_reading_tool(
     name="git_status",
     title="State of the repository",
     description=(
         "Show the branch, how it compares with its upstream, and which files are staged, changed, in conflict or new "
         "(git status). A folder of new files is shown as one entry."
     ),
-    arguments=build_schema(GitStatusArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitStatusArguments,
     run=LazyFunction("tools.git.status:show_status"),
-    subject=("repo_path", RuleSubject.PATH),
-    shut_in=True,
 )
 
 
@@ -92,70 +104,50 @@ def demand_reading(args: Arguments) -> Demand:
     )
 
 
-DIFF_UNSTAGED = Tool(
+PATCH: Mapping[str, Any] = {
+    "demand": demand_reading,
+    "confirmation": Confirmation.BY_ARGUMENTS,
+    "paths": ("repo_path", "paths"),
+    "base": "repo_path",
+    "max_result_chars": MOST_CHARS,
+    "large": True,
+}
+"""What the tools that answer with a patch have in common."""
+
+DIFF_UNSTAGED = _build_reading_tool(
     name="git_diff_unstaged",
     title="Changes not staged",
     description=(
         "Show what changed in the working tree and is not staged yet (git diff), as a patch. New files that git does "
-        "not know are in git_status. Long patches come in pages; the answer names the call for the next page."
+        "not track are listed by git_status. Long patches come in pages; the answer names the call for the next page."
     ),
-    arguments=build_schema(GitDiffArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitDiffArguments,
     run=LazyFunction("tools.git.diff:show_unstaged_diff"),
-    demand=demand_reading,
-    confirmation=Confirmation.BY_ARGUMENTS,
-    subject=("repo_path", RuleSubject.PATH),
-    paths=("repo_path", "paths"),
-    base="repo_path",
-    shut_in=True,
-    max_result_chars=MOST_CHARS,
-    large=True,
+    **PATCH,
 )
 
-DIFF_STAGED = Tool(
+DIFF_STAGED = _build_reading_tool(
     name="git_diff_staged",
     title="Changes staged",
     description=(
         "Show what is staged, which is what the next commit will contain (git diff --cached), as a patch. Long patches "
         "come in pages; the answer names the call for the next page."
     ),
-    arguments=build_schema(GitDiffArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitDiffArguments,
     run=LazyFunction("tools.git.diff:show_staged_diff"),
-    demand=demand_reading,
-    confirmation=Confirmation.BY_ARGUMENTS,
-    subject=("repo_path", RuleSubject.PATH),
-    paths=("repo_path", "paths"),
-    base="repo_path",
-    shut_in=True,
-    max_result_chars=MOST_CHARS,
-    large=True,
+    **PATCH,
 )
 
-DIFF = Tool(
+DIFF = _build_reading_tool(
     name="git_diff",
     title="Compare with a commit or branch",
     description=(
         "Compare the working tree with a branch, tag or commit, or two of them with each other (git diff): "
         '{"target": "main"}, {"target": "main...feature"}. Returns a patch, in pages if it is long.'
     ),
-    arguments=build_schema(GitDiffTargetArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitDiffTargetArguments,
     run=LazyFunction("tools.git.diff:show_diff"),
-    demand=demand_reading,
-    confirmation=Confirmation.BY_ARGUMENTS,
-    subject=("repo_path", RuleSubject.PATH),
-    paths=("repo_path", "paths"),
-    base="repo_path",
-    shut_in=True,
-    max_result_chars=MOST_CHARS,
-    large=True,
+    **PATCH,
 )
 
 MOST_COUNT = 500
@@ -171,25 +163,20 @@ class GitLogArguments(TypedDict):
     end_timestamp: NotRequired[Annotated[When, "Only commits before this time"]]
     revision: NotRequired[Annotated[str, "Where to start; HEAD if left out", Is(longest=1000, shortest=1)]]
     paths: NotRequired[Paths]
-    offset: NotRequired[Annotated[int, "How many commits to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many commits to skip", Is(default=0, at_least=0)]]
 
 
-LOG = Tool(
+LOG = _build_reading_tool(
     name="git_log",
     title="History of commits",
     description=(
         "Show the commit log (git log), newest first: 12 digits of the hash, date, author, first line of the message; "
         "optionally only between two times, for some files, or from another branch."
     ),
-    arguments=build_schema(GitLogArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitLogArguments,
     run=LazyFunction("tools.git.history:show_log"),
-    subject=("repo_path", RuleSubject.PATH),
     paths=("repo_path", "paths"),
     base="repo_path",
-    shut_in=True,
     max_result_chars=MOST_CHARS,
 )
 
@@ -202,53 +189,53 @@ class GitShowArguments(TypedDict):
     offset: NotRequired[Offset]
 
 
-SHOW = Tool(
+SHOW = _build_reading_tool(
     name="git_show",
     title="One commit",
     description=(
         "Show a commit: author, date, message, and what it changed as a patch (git show). For a merge, only the lines "
         "that differ from both sides. Long patches come in pages."
     ),
-    arguments=build_schema(GitShowArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitShowArguments,
     run=LazyFunction("tools.git.history:show_commit"),
-    demand=demand_reading,
-    confirmation=Confirmation.BY_ARGUMENTS,
-    subject=("repo_path", RuleSubject.PATH),
-    paths=("repo_path", "paths"),
-    base="repo_path",
-    shut_in=True,
-    max_result_chars=MOST_CHARS,
-    large=True,
+    **PATCH,
 )
 
 
 class GitBranchListArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     show_remote: NotRequired[Annotated[bool, "Also list remote branches, as last fetched", Is(default=False)]]
-    offset: NotRequired[Annotated[int, "How many branches to leave out first", Is(default=0, at_least=0)]]
+    offset: NotRequired[Annotated[int, "How many branches to skip", Is(default=0, at_least=0)]]
 
 
-BRANCH_LIST = Tool(
+BRANCH_LIST = _build_reading_tool(
     name="git_branch_list",
     title="Branches",
     description=(
         "List the branches with their last commit, marking the current one (git branch -v); with show_remote also "
         "remote branches, as last fetched. Nothing is fetched."
     ),
-    arguments=build_schema(GitBranchListArguments),
-    profile=Profile.RESTRICTED,
-    effect=Effect.READ_LOCAL,
-    stages=EVERYWHERE,
+    arguments=GitBranchListArguments,
     run=LazyFunction("tools.git.branches:list_branches"),
-    subject=("repo_path", RuleSubject.PATH),
-    shut_in=True,
 )
 
 
-# What is offered for changing a repository? Staging, committing, and going from branch to branch.
+# Tools that change a repository: staging, committing, and switching branches.
+
+
+def _build_changing_tool(name: str, title: str, description: str, arguments: type, run: Run, **more: Any) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        arguments=build_schema(arguments),
+        profile=more.pop("profile", Profile.NORMAL),
+        effect=Effect.VCS_LOCAL,
+        stages=ACTING,
+        run=run,
+        shut_in=True,
+        **more,
+    )
 
 
 class GitCommitArguments(TypedDict):
@@ -271,24 +258,20 @@ def demand_committing(args: Arguments) -> Demand:
     return Demand(Effect.VCS_LOCAL, Profile.NORMAL, ENTERING, waivable=True, asked_below=Profile.TRUSTED)
 
 
-COMMIT = Tool(
+COMMIT = _build_changing_tool(
     name="git_commit",
     title="Commit what is staged",
     description=(
         "Record the staged changes as a commit (git commit); returns its hash and files. Refused if nothing is "
         "staged: stage with git_add first. Not signed; the repository's hooks run only with run_hooks."
     ),
-    arguments=build_schema(GitCommitArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
-    stages=ACTING,
+    arguments=GitCommitArguments,
     run=LazyFunction("tools.git.commit:commit"),
     demand=demand_committing,
     confirmation=Confirmation.BY_ARGUMENTS,
-    stands_on=LazyFunction("tools.git.preview:read_commit_facts"),
+    stands_on=LazyFunction("tools.git.commit:read_commit_facts"),
     subject=("message", RuleSubject.TEXT),
     paths=("repo_path",),
-    shut_in=True,
 )
 
 
@@ -296,8 +279,8 @@ class GitAddArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     files: Annotated[
         list[Annotated[str, Is(shortest=1, longest=4096)]],
-        "Files or folders to stage, relative to `repo_path` or absolute; `.` for everything. A file that was deleted "
-        "is staged as deleted",
+        "Files or folders to stage, relative to `repo_path` or absolute; `.` for everything. Deleted files are staged "
+        "as deletions",
         Is(most_items=500),
     ]
 
@@ -308,25 +291,21 @@ def demand_adding(args: Arguments) -> Demand:
     return Demand(Effect.VCS_LOCAL, Profile.NORMAL, why)
 
 
-ADD = Tool(
+ADD = _build_changing_tool(
     name="git_add",
     title="Stage files",
     description=(
         "Stage files for the next commit (git add) and say which ones entered the index. Ignored files are refused. "
         'Example: {"files": ["src/a.py", "docs"]}'
     ),
-    arguments=build_schema(GitAddArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
+    arguments=GitAddArguments,
     hints=HINTS[Effect.VCS_LOCAL].adjust("a file that is staged stays staged", idempotent=True),
-    stages=ACTING,
     run=LazyFunction("tools.git.staging:add"),
     demand=demand_adding,
     confirmation=Confirmation.BY_ARGUMENTS,
     subject=("files", RuleSubject.PATH),
     paths=("files", "repo_path"),
     base="repo_path",
-    shut_in=True,
 )
 
 
@@ -334,23 +313,20 @@ class GitResetArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
 
 
-RESET = Tool(
+RESET = _build_changing_tool(
     name="git_reset",
     title="Unstage everything",
     description=(
-        "Unstage all staged changes (git reset) and say which they were. Never touches the files themselves or the "
-        "history."
+        "Unstage all staged changes (git reset) and list them. Never touches the files themselves or the history."
     ),
-    arguments=build_schema(GitResetArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
+    arguments=GitResetArguments,
     hints=HINTS[Effect.VCS_LOCAL].adjust(
-        "what was staged is lost, and a second time nothing is left to lose", destructive=True, idempotent=True
+        "it discards the staged changes, and a second call has nothing left to discard",
+        destructive=True,
+        idempotent=True,
     ),
-    stages=ACTING,
     run=LazyFunction("tools.git.staging:reset"),
     subject=("repo_path", RuleSubject.PATH),
-    shut_in=True,
 )
 
 
@@ -358,22 +334,18 @@ class GitCreateBranchArguments(TypedDict):
     repo_path: NotRequired[RepoPath]
     branch_name: Annotated[str, "The new branch's name", Is(shortest=1, longest=250)]
     base_branch: NotRequired[
-        Annotated[str, "The branch, tag or commit it begins at; HEAD if left out", Is(shortest=1, longest=1000)]
+        Annotated[str, "The branch, tag or commit it starts at; HEAD if left out", Is(shortest=1, longest=1000)]
     ]
 
 
-CREATE_BRANCH = Tool(
+CREATE_BRANCH = _build_changing_tool(
     name="git_create_branch",
     title="Create a branch",
     description="Create a branch at a branch, tag or commit, by default HEAD (git branch), without switching to it.",
-    arguments=build_schema(GitCreateBranchArguments),
-    profile=Profile.NORMAL,
-    effect=Effect.VCS_LOCAL,
-    stages=ACTING,
+    arguments=GitCreateBranchArguments,
     run=LazyFunction("tools.git.branches:create_branch"),
     subject=("branch_name", RuleSubject.TEXT),
     paths=("repo_path",),
-    shut_in=True,
 )
 
 
@@ -386,38 +358,35 @@ class GitCheckoutArguments(TypedDict):
     obeyed_files: NotRequired[
         Annotated[
             bool,
-            "Let it change files that other programs obey (.gitattributes, .envrc, .vscode ...); the user is asked",
+            "Allow changes to files that other programs obey (.gitattributes, .envrc, .vscode ...); the user is asked",
             Is(default=False),
         ]
     ]
 
 
 def demand_checkout(args: Arguments) -> Demand:
-    why = "It replaces files that decide what other programs run with those of the other branch."
+    why = "It replaces files that decide what other programs run with the other branch's versions."
     return Demand(Effect.VCS_LOCAL, Profile.TRUSTED, why if args.get("obeyed_files") else None)
 
 
-CHECKOUT = Tool(
+CHECKOUT = _build_changing_tool(
     name="git_checkout",
     title="Switch branches",
     description=(
         "Switch to another local branch (git switch, git checkout) and name both branches. Refused while there are "
         "uncommitted changes, unless keep_changes takes them along."
     ),
-    arguments=build_schema(GitCheckoutArguments),
+    arguments=GitCheckoutArguments,
     profile=Profile.TRUSTED,
-    effect=Effect.VCS_LOCAL,
     hints=HINTS[Effect.VCS_LOCAL].adjust(
-        "files of the work tree are replaced, and a second time it is there already", destructive=True, idempotent=True
+        "it replaces files of the worktree, and a second call changes nothing", destructive=True, idempotent=True
     ),
-    stages=ACTING,
     run=LazyFunction("tools.git.branches:checkout"),
     demand=demand_checkout,
     confirmation=Confirmation.BY_ARGUMENTS,
-    stands_on=LazyFunction("tools.git.preview:read_checkout_facts"),
+    stands_on=LazyFunction("tools.git.branches:read_checkout_facts"),
     subject=("branch_name", RuleSubject.TEXT),
     paths=("repo_path",),
-    shut_in=True,
 )
 
 

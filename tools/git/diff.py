@@ -25,7 +25,7 @@ async def show_staged_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
 async def show_diff(ctx: Context, args: Mapping[str, Any]) -> Ending:
     git = await open_repository(ctx, args.get("repo_path", ""))
     patch = await _read_diff(git, "git_diff", args, await resolve_comparison(git, args["target"]))
-    return _build_answer(git, patch, f"No difference to `{args['target']}`.")
+    return _build_answer(git, patch, f"No differences from `{args['target']}`.")
 
 
 async def _read_diff(git: GitProgram, tool: str, args: Mapping[str, Any], *comparison: str) -> ShownPatch:
@@ -36,9 +36,4 @@ async def _read_diff(git: GitProgram, tool: str, args: Mapping[str, Any], *compa
 def _build_answer(git: GitProgram, patch: ShownPatch, text_if_empty: str) -> Ending:
     if not patch.file_count:
         return Done(text_if_empty, patch.data, meta={"files": 0})
-    return Done(patch.text, patch.data, outside=describe_source(git), meta={"files": patch.file_count})
-
-
-def describe_source(git: GitProgram) -> str:
-    """Name where the text comes from, since anyone may have written these files and commits."""
-    return f"the git repository in {git.repository.name}"
+    return Done(patch.text, patch.data, outside=git.source, meta={"files": patch.file_count})

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mcp_server.model.text import to_plain_text
 
 LINE_CHARS = 2000
+MAX_NAMES = 5
 
 
 def to_content_line(data: bytes) -> str:
@@ -20,10 +21,6 @@ def to_visible_path(data: bytes) -> str:
     return to_plain_text(data).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def format_count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def format_names(names: Sequence[str], limit: int = 5) -> str:
+def format_names(names: Sequence[str]) -> str:
     """List the first names in backticks."""
-    return ", ".join(f"`{name}`" for name in names[:limit]) + (", ..." if len(names) > limit else "")
+    return ", ".join(f"`{name}`" for name in names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")

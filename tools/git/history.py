@@ -8,10 +8,9 @@ from typing import Any
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.results import Code, Done, Ending, Refusal
 from mcp_server.model.text import to_one_line, to_plain_text
 from tools.git import porcelain
-from tools.git.diff import describe_source
 from tools.git.patch import PatchRequest, read_patch
 from tools.git.paths import locate_paths
 from tools.git.program import GitProgram, open_repository
@@ -61,7 +60,7 @@ def _build_log_answer(
         at_least = "at least " if total == MAX_COUNTED_COMMITS else ""
         lines.append(f"[Commits {offset + 1:,}-{end:,} of {at_least}{total:,}.")
         lines[-1] += f" Continue with git_log {json.dumps(next_call, ensure_ascii=False)}]" if next_call else "]"
-    return Done("\n".join(lines), data, outside=describe_source(git), meta={"commits": len(commits)})
+    return Done("\n".join(lines), data, outside=git.source, meta={"commits": len(commits)})
 
 
 def _build_time_options(args: Mapping[str, Any]) -> list[str]:
@@ -71,7 +70,7 @@ def _build_time_options(args: Mapping[str, Any]) -> list[str]:
             if not TIME.fullmatch(time.strip()):
                 message = f"`{name}` is `{to_one_line(time)}`, which is not a time."
                 way_out = "Write `2026-11-01`, `2026-11-01T09:30:00+01:00`, `2 weeks ago` or `yesterday`."
-                raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))
+                raise Refusal.because(Code.INVALID_ARGUMENTS, message, way_out)
             options.append(f"{option}={time.strip()}")
     return options
 
@@ -112,7 +111,7 @@ async def show_commit(ctx: Context, args: Mapping[str, Any]) -> Ending:
     request = PatchRequest("git_show", args, (*show, "-m", "--first-parent", sha), (*show, "--cc", context, sha))
     patch = await read_patch(git, request, _format_commit_heading(commit) if args.get("offset", 1) == 1 else ())
     data = {"commit": commit, **patch.data}
-    return Done(patch.text, data, outside=describe_source(git), meta={"files": patch.file_count})
+    return Done(patch.text, data, outside=git.source, meta={"files": patch.file_count})
 
 
 def _format_commit_heading(commit: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 from anyio import to_thread
 
 from mcp_server.model.files import is_secret
-from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import to_one_line
+from mcp_server.model.results import Code, Refusal
+from mcp_server.model.text import format_count, to_one_line
 from tools.git import escape, porcelain
 from tools.git.definitions import PAGE
 from tools.git.paths import find_unnamed_secrets, locate_paths
@@ -19,6 +19,7 @@ from tools.git.program import GitProgram
 MAX_LISTED_FILES = 100
 MAX_DATA_FILES = 300
 MAX_HIDDEN_FILES = 500
+MAX_TARGET_BYTES = 4096
 FORMAT = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "-O/dev/null"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0", "--find-renames"),
@@ -108,7 +109,7 @@ def format_change(change: FileChange, details: str = "") -> str:
 
 def format_summary(changes: Sequence[FileChange], cut: bool = False) -> str:
     added, removed = sum(change.added or 0 for change in changes), sum(change.removed or 0 for change in changes)
-    return f"{'At least ' if cut else ''}{escape.format_count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
+    return f"{'At least ' if cut else ''}{format_count(len(changes), 'file')} changed, +{added:,} -{removed:,}"
 
 
 def _list_paths(changes: Sequence[FileChange]) -> list[str]:
@@ -131,7 +132,7 @@ def format_changes(
     shown = changes[:MAX_LISTED_FILES]
     lines = [indent + format_change(change, (details or {}).get(change.path, "")) for change in shown]
     more = len(changes) - len(shown)
-    return [*lines, f"... and {escape.format_count(more, 'more file', 'more files')}"] if more else lines
+    return [*lines, f"... and {format_count(more, 'more file', 'more files')}"] if more else lines
 
 
 def _format_hidden_note(hidden: Sequence[str]) -> list[str]:
@@ -173,12 +174,10 @@ async def _read_patch_page(
     result = await git.read_result(*request.patch_command, *FORMAT, "--patch", "--", *pathspecs, magic=bool(hidden))
     page = _cut_patch_page(result.out, first, result.cut)
     if first > 1 and not page.lines:
-        raise Refusal(
-            Problem(
-                Code.INVALID_ARGUMENTS,
-                f"Line {first:,} is past the end of the patch, which has {page.total:,} lines.",
-                "Pass a smaller `offset`, or name fewer files in `paths`.",
-            )
+        raise Refusal.because(
+            Code.INVALID_ARGUMENTS,
+            f"Line {first:,} is past the end of the patch, which has {page.total:,} lines.",
+            "Pass a smaller `offset`, or name fewer files in `paths`.",
         )
     return page
 
@@ -211,3 +210,31 @@ def _format_rest_note(request: PatchRequest, page: PatchPage, next_call: Mapping
     if page.cut:
         return f"[The patch is too long to show past line {last:,}: name fewer files in `paths`.]"
     return ""
+
+
+async def read_change_details(git: GitProgram, changes: Sequence[FileChange]) -> Mapping[bytes, str]:
+    """Describe, by path, the links and binary files among the changes; deleted files are left out."""
+    present = [change for change in changes if change.blob.strip("0") and not change.is_submodule]
+    links = [change for change in present if change.is_link]
+    binaries = [change for change in present if change.added is None and not change.is_link]
+    if not links and not binaries:
+        return {}
+    names = "".join(f"{change.blob}\n" for change in [*links, *binaries]).encode()
+    lines = (await git.read("cat-file", "--batch-check=%(objectsize)", stdin=names)).split(b"\n")
+    sizes = [(change, int(line)) for change, line in zip([*links, *binaries], lines, strict=False) if line.isdigit()]
+    details = {change.path: format_count(size, "byte") for change, size in sizes}
+    short_links = [(change, size) for change, size in sizes if change.is_link and size <= MAX_TARGET_BYTES]
+    return {**details, **(await _read_link_targets(git, short_links) if short_links else {})}
+
+
+async def _read_link_targets(git: GitProgram, links: Sequence[tuple[FileChange, int]]) -> Mapping[bytes, str]:
+    names = "".join(f"{change.blob}\n" for change, _ in links).encode()
+    output = await git.read("cat-file", "--batch=%(objectsize)", stdin=names)
+    targets: dict[bytes, str] = {}
+    start = 0
+    for change, size in links:
+        # Skip by size, not to the next line end: a target may contain one.
+        start += len(f"{size}\n")
+        targets[change.path] = f"link to {escape.to_visible_path(output[start : start + size])}"
+        start += size + 1
+    return targets

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterable
 
 from mcp_server.model.files import Files, is_secret
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line
 from tools.git.repository import Repository
 
@@ -22,15 +22,15 @@ def _locate_path(files: Files, repository: Repository, path: str) -> str:
     except Refusal as refusal:
         if refusal.problem.code is not Code.NOT_FOUND:
             raise
-        # Git may know a file that was deleted; its words are all we have to go by.
+        # Git may know a file that was deleted; the path as written is all that we know.
         workspace_path = _normalize_path(joined, files.root.rstrip("/"))
     repository_path = _to_repository_path(workspace_path, repository.top)
     if repository_path is None:
         message = f"`{to_one_line(path)}` lies outside {repository.name}."
-        raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path in the repository, relative to `repo_path`."))
+        raise Refusal.because(Code.PATH_REFUSED, message, "Pass a path in the repository, relative to `repo_path`.")
     if ".git" in repository_path.split("/"):
         message = f"`{to_one_line(path)}` belongs to git itself; it is not a file of the repository."
-        raise Refusal(Problem(Code.PATH_REFUSED, message, "Pass a path outside `.git`."))
+        raise Refusal.because(Code.PATH_REFUSED, message, "Pass a path outside `.git`.")
     return repository_path
 
 

@@ -15,7 +15,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.processes import Command, CommandResult, Processes
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line, to_plain_text
 from tools.git.permissions import CONFIG_FILES, MAX_CONFIG_BYTES, may_be_shared, to_umask
 from tools.git.repository import Repository, find_repository
@@ -30,13 +30,11 @@ def _raise_if_filtered(files: Files, repository: Repository) -> None:
     """Raise a `Refusal` if the repository could make git run a program on the content of files."""
     for path in _list_configuration_paths(files, repository):
         if section := FILTER_SECTION.search(_read_configuration(files, path)):
-            raise Refusal(
-                Problem(
-                    Code.UNSAFE_REPOSITORY,
-                    f"`{to_one_line(path)}` has a section `{to_one_line(section[1])}`, which lets the repository make "
-                    "git run programs, and this machine has no sandbox to contain them.",
-                    "Ask the user to install bubblewrap, or to remove that section from the file.",
-                )
+            raise Refusal.because(
+                Code.UNSAFE_REPOSITORY,
+                f"`{to_one_line(path)}` has a section `{to_one_line(section[1])}`, which lets the repository make "
+                "git run programs, and this machine has no sandbox to contain them.",
+                "Ask the user to install bubblewrap, or to remove that section from the file.",
             )
 
 
@@ -164,6 +162,11 @@ class GitProgram:
         """The full path of the folder where git keeps the head and index of this worktree."""
         return f"{self.ctx.files.root.rstrip('/')}/{self.repository.folder}"
 
+    @property
+    def source(self) -> str:
+        """Name where the text comes from, since anyone may have written these files and commits."""
+        return f"the git repository in {self.repository.name}"
+
     async def read(self, *arguments: str, magic: bool = False, stdin: bytes | None = None) -> bytes:
         """Run git so that it cannot write anywhere, and return its output."""
         return (await self.read_result(*arguments, magic=magic, stdin=stdin)).out
@@ -250,7 +253,7 @@ async def open_repository(ctx: Context, repo_path: str, run_hooks: bool = False)
     repository = await to_thread.run_sync(find_repository, ctx.files, repo_path)
     binary = ctx.processes.find_program("git")
     if binary is None:
-        raise Refusal(Problem(Code.NOT_FOUND, "`git` is not on this machine's PATH.", "Ask the user to install git."))
+        raise Refusal.because(Code.NOT_FOUND, "`git` is not on this machine's PATH.", "Ask the user to install git.")
     return GitProgram(ctx, repository, binary, run_hooks)
 
 
@@ -263,7 +266,7 @@ async def add_person_ignores(git: GitProgram) -> GitProgram:
 
 
 def _skip_submodule_contents(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Keep git out of submodules, each of which is a repository with a configuration of its own."""
+    """Keep git out of submodules: each is a repository with its own configuration."""
     for verb in ("status", "diff"):
         if verb in argv:
             position = argv.index(verb) + 1
@@ -275,17 +278,17 @@ def _require_success(result: CommandResult, verb: str, processes: Processes | No
     """Return the result, or raise a `Refusal` with what git complained about. `processes` is for a git that writes."""
     if result.timed_out:
         message = f"git {verb} did not finish within {TIMEOUT_SECONDS:g} s and was stopped."
-        raise Refusal(Problem(Code.TIMEOUT, message, "Ask for less."))
+        raise Refusal.because(Code.TIMEOUT, message, "Try a smaller request.")
     way_out = _describe_unwritable_folder(result, processes) if processes else ""
     if way_out and result.code == 0:
         # Git skips a file that it cannot write, and still exits with 0.
         message = f"git {verb} could not write every file{_format_complaint(result)}"
-        raise Refusal(Problem(Code.TOOL_FAILED, message, way_out))
+        raise Refusal.because(Code.TOOL_FAILED, message, way_out)
     # Killed because its output reached the limit; what came before is good.
     if result.code == 0 or (result.cut and result.code >= 128):
         return result
     way_out = way_out or _describe_sharing_failure(result, processes)
-    raise Refusal(Problem(Code.TOOL_FAILED, f"git {verb} failed{_format_complaint(result)}", way_out))
+    raise Refusal.because(Code.TOOL_FAILED, f"git {verb} failed{_format_complaint(result)}", way_out)
 
 
 def _describe_sharing_failure(result: CommandResult, processes: Processes | None) -> str:
@@ -305,7 +308,7 @@ def _describe_unwritable_folder(result: CommandResult, processes: Processes) -> 
     names = ", ".join(f"`{path}`" for path in processes.fixed)
     return (
         f"menugate itself runs from {names}, which git may change only with the profile `unrestricted`. Tell the user "
-        "that this does not apply to a menugate installed outside the workspace."
+        "that this does not apply if menugate is installed outside the workspace."
     )
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mcp_server.model.files import DirectoryEntry, Files
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line
 
 MAX_POINTER_BYTES = 4096
@@ -66,13 +66,11 @@ def find_repository(files: Files, path: str) -> Repository:
                 _raise_if_links_outside(files, git_folder)
             _raise_if_objects_outside(files, f"{common}/objects", MAX_ALTERNATE_DEPTH)
             return Repository(top, folder, common, start)
-    raise Refusal(
-        Problem(
-            Code.NOT_FOUND,
-            f"There is no git repository at `{to_one_line(path)}`, nor above it inside the workspace.",
-            "Pass the folder of a repository as `repo_path`. If the repository begins above the workspace, ask the "
-            "user to start menugate in that folder.",
-        )
+    raise Refusal.because(
+        Code.NOT_FOUND,
+        f"There is no git repository at `{to_one_line(path)}`, nor above it inside the workspace.",
+        "Pass the folder of a repository as `repo_path`. If the repository begins above the workspace, ask the "
+        "user to start menugate in that folder.",
     )
 
 
@@ -184,7 +182,7 @@ def _build_outside_refusal(pointer: str, target: str) -> Refusal:
 
 
 def _build_refusal(message: str, way_out: str) -> Refusal:
-    return Refusal(Problem(Code.PATH_REFUSED, message, way_out))
+    return Refusal.because(Code.PATH_REFUSED, message, way_out)
 
 
 def find_unfinished_operation(files: Files, repository: Repository) -> str | None:

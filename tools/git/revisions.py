@@ -3,7 +3,7 @@
 import re
 from difflib import get_close_matches
 
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line
 from tools.git.program import GitProgram
 
@@ -39,12 +39,10 @@ async def check_branch_name(git: GitProgram, name: str) -> str:
     result = await git.test("check-ref-format", "--branch", _check_name(name), no_code=128)
     # Git expands `@{-1}` to the branch before, so the name must come back unchanged.
     if result.code or result.out.decode("utf-8", "surrogateescape").rstrip("\n") != name or name in ("HEAD", "@"):
-        raise Refusal(
-            Problem(
-                Code.INVALID_ARGUMENTS,
-                f"`{to_one_line(name)}` cannot be the name of a branch.",
-                "Use letters, digits, `-`, `_`, `.` and `/`; don't begin with `-` or end with `.lock` or `/`.",
-            )
+        raise Refusal.because(
+            Code.INVALID_ARGUMENTS,
+            f"`{to_one_line(name)}` cannot be the name of a branch.",
+            "Use letters, digits, `-`, `_`, `.` and `/`; don't begin with `-` or end with `.lock` or `/`.",
         )
     return name
 
@@ -71,20 +69,18 @@ async def _resolve_revision(git: GitProgram, revision: str) -> str | None:
 
 async def _build_unknown_refusal(git: GitProgram, name: str) -> Refusal:
     suggestion = await describe_nearest_names(git, name)
-    return Refusal(
-        Problem(
-            Code.NOT_FOUND,
-            f"There is no commit, branch or tag `{to_one_line(name)}` in {git.repository.name}.{suggestion}",
-            "List them with git_branch_list or git_log.",
-        )
+    return Refusal.because(
+        Code.NOT_FOUND,
+        f"There is no commit, branch or tag `{to_one_line(name)}` in {git.repository.name}.{suggestion}",
+        "List them with git_branch_list or git_log.",
     )
 
 
 def _check_name(name: str) -> str:
     if name.startswith("-"):
-        message = f"`{to_one_line(name)}` begins with `-`, like an option; a name must not."
+        message = f"`{to_one_line(name)}` begins with `-`, so git would take it for an option."
     elif CONTROL_CHARACTER.search(name) or not name.strip():
         message = f"`{to_one_line(name)}` is not a name."
     else:
         return name
-    raise Refusal(Problem(Code.INVALID_ARGUMENTS, message, "Pass a commit, branch or tag, such as `HEAD~1` or `main`."))
+    raise Refusal.because(Code.INVALID_ARGUMENTS, message, "Pass a commit, branch or tag, such as `HEAD~1` or `main`.")

@@ -7,12 +7,11 @@ from hashlib import sha256
 
 from anyio import to_thread
 
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line
 from mcp_server.model.tools import Arguments
 from tools.git import porcelain
-from tools.git.contents import read_change_details
-from tools.git.patch import format_change, format_summary
+from tools.git.patch import format_change, format_summary, read_change_details
 from tools.git.program import GitProgram
 from tools.git.repository import find_unfinished_operation
 from tools.git.revisions import read_head
@@ -31,7 +30,7 @@ async def build_commit_facts(git: GitProgram, signer_and_hooks: Mapping[str, str
     changes = porcelain.parse_changes(staged.out)
     if staged.cut or len(changes) > MAX_SHOWN_FILES:
         message = f"More than {MAX_SHOWN_FILES:,} files are staged, too many for the user to review. Nothing ran."
-        raise Refusal(Problem(Code.TOO_LARGE, message, "Stage fewer, or ask the user to commit them."))
+        raise Refusal.because(Code.TOO_LARGE, message, "Stage fewer, or ask the user to commit them.")
     # A comparison with the empty tree lists the whole index, without files that `add --intent-to-add` only announced.
     empty_tree = (await git.read("hash-object", "-t", "tree", "/dev/null")).decode().strip()
     index = await git.read_result(*WHOLE, WITH_SUBMODULES, empty_tree)
@@ -102,7 +101,7 @@ async def _undo_misplaced_commit(git: GitProgram, ref: str, parent: str | None, 
     head = await read_head(git)
     old_head = await _find_commit_parent(git, "HEAD", tree)
     if head and old_head is not None:
-        command = ("update-ref", "-m", "menugate: commit taken back")
+        command = ("update-ref", "-m", "menugate: commit undone")
         await git.change(*command, *(("HEAD", old_head, head) if old_head else ("-d", "HEAD", head)))
     raise _build_changed_refusal()
 
@@ -132,4 +131,4 @@ async def _take_over_hook_changes(git: GitProgram, tree: str) -> None:
 
 def _build_changed_refusal() -> Refusal:
     message = "What would be committed changed after the user was asked; nothing was committed."
-    return Refusal(Problem(Code.STALE, message, "Check git_status, then call again; the user will be asked again."))
+    return Refusal.because(Code.STALE, message, "Check git_status, then call again; the user will be asked again.")

@@ -9,9 +9,8 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.text import to_one_line
+from mcp_server.model.text import format_count, to_one_line
 from tools.git import escape, porcelain
-from tools.git.diff import describe_source
 from tools.git.patch import build_changes_data, format_changes
 from tools.git.paths import find_unnamed_secrets, locate_paths
 from tools.git.porcelain import FileChange
@@ -43,13 +42,11 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     if not staged and not reverted:
         text = "Nothing to stage: the index already has these files as they are."
         return Done(text, _build_data((), len(after)), meta={"files": 0})
-    lines = [f"Staged {escape.format_count(len(staged), 'file')}; {len(after):,} in the next commit."]
+    lines = [f"Staged {format_count(len(staged), 'file')}; {len(after):,} in the next commit."]
     lines += format_changes(staged, indent="  ")
     if reverted:
         lines += ["No longer different from the last commit:", *format_changes(reverted, indent="  ")]
-    return Done(
-        "\n".join(lines), _build_data(staged, len(after)), outside=describe_source(git), meta={"files": len(staged)}
-    )
+    return Done("\n".join(lines), _build_data(staged, len(after)), outside=git.source, meta={"files": len(staged)})
 
 
 async def _stage(git: GitProgram, paths: Sequence[str]) -> None:
@@ -60,9 +57,9 @@ async def _stage(git: GitProgram, paths: Sequence[str]) -> None:
         if no_match is None:
             raise
         message = (
-            f"There is no file `{to_one_line(no_match[1])}`, and git knows no file of that name; nothing was staged."
+            f"There is no file `{to_one_line(no_match[1])}`, and git tracks no file with that name; nothing was staged."
         )
-        raise Refusal(Problem(Code.NOT_FOUND, message, "See git_status for the changed files.")) from refusal
+        raise Refusal.because(Code.NOT_FOUND, message, "See git_status for the changed files.") from refusal
 
 
 async def _raise_if_unapproved(git: GitProgram, words: Sequence[str], paths: Sequence[str]) -> None:
@@ -72,7 +69,7 @@ async def _raise_if_unapproved(git: GitProgram, words: Sequence[str], paths: Seq
     )
     if result.cut:
         message = "There are more changed files than menugate can check; nothing was staged."
-        raise Refusal(Problem(Code.TOO_LARGE, message, "Stage one folder at a time."))
+        raise Refusal.because(Code.TOO_LARGE, message, "Stage one folder at a time.")
     entries = [
         entry for entry in porcelain.parse_status(result.out).entries if entry.untracked or entry.unstaged != "D"
     ]
@@ -82,13 +79,11 @@ async def _raise_if_unapproved(git: GitProgram, words: Sequence[str], paths: Seq
     approved = await to_thread.run_sync(locate_paths, git.ctx.files, git.repository, secrets)
     if unapproved := find_unnamed_secrets(names, approved):
         secret_names = escape.format_names([to_one_line(path) for path in unapproved])
-        raise Refusal(
-            Problem(
-                Code.PATH_REFUSED,
-                f"Nothing was staged: this would stage {secret_names}, and such files usually hold passwords or keys.",
-                "Name the files to stage one by one, or add these to .gitignore. To stage such a file, name it; the "
-                "user is asked.",
-            )
+        raise Refusal.because(
+            Code.PATH_REFUSED,
+            f"Nothing was staged: this would stage {secret_names}, and such files usually hold passwords or keys.",
+            "Name the files to stage one by one, or add these to .gitignore. To stage such a file, name it; the "
+            "user is asked.",
         )
 
 
@@ -100,13 +95,11 @@ async def _raise_if_filter_missing(git: GitProgram, names: Sequence[str]) -> Non
     filters = {value: name for name, _, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False)}
     for value, name in sorted(filters.items()):
         if value not in NO_FILTER and not await _is_filter_configured(git, value):
-            raise Refusal(
-                Problem(
-                    Code.WRONG_STATE,
-                    f"`{to_one_line(name)}` uses the filter `{to_one_line(value)}`, which this repository's own "
-                    "configuration does not set up; nothing was staged.",
-                    "Stage other files, or ask the user to set it up (for Git LFS: `git lfs install --local`).",
-                )
+            raise Refusal.because(
+                Code.WRONG_STATE,
+                f"`{to_one_line(name)}` uses the filter `{to_one_line(value)}`, which this repository's own "
+                "configuration does not set up; nothing was staged.",
+                "Stage other files, or ask the user to set it up (for Git LFS: `git lfs install --local`).",
             )
 
 
@@ -133,8 +126,6 @@ async def reset(ctx: Context, args: Mapping[str, Any]) -> Ending:
     await git.change("reset", "--quiet", "--", ".")
     after = await _read_staged_changes(git)
     unstaged = [change for path, change in before.items() if after.get(path) != change]
-    lines = [f"Unstaged {escape.format_count(len(unstaged), 'file')}; the files themselves are unchanged."]
+    lines = [f"Unstaged {format_count(len(unstaged), 'file')}; the files themselves are unchanged."]
     lines += format_changes(unstaged, indent="  ")
-    return Done(
-        "\n".join(lines), _build_data(unstaged, len(after)), outside=describe_source(git), meta={"files": len(unstaged)}
-    )
+    return Done("\n".join(lines), _build_data(unstaged, len(after)), outside=git.source, meta={"files": len(unstaged)})

@@ -8,9 +8,8 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
-from mcp_server.model.text import to_one_line
+from mcp_server.model.text import format_count, to_one_line
 from tools.git import escape, porcelain
-from tools.git.diff import describe_source
 from tools.git.porcelain import CONFLICTS, STATUS_WORDS, GitStatus, StatusEntry
 from tools.git.program import GitProgram, add_person_ignores, open_repository
 from tools.git.repository import find_unfinished_operation
@@ -29,7 +28,7 @@ async def show_status(ctx: Context, args: Mapping[str, Any]) -> Ending:
     entries = _group_entries(status.entries)
     offset = args.get("offset", 0)
     if offset and offset >= len(entries):
-        message = f"There are {escape.format_count(len(entries), 'entry', 'entries')}, none of them after {offset:,}."
+        message = f"There are {format_count(len(entries), 'entry', 'entries')}, so none after the first {offset:,}."
         return Problem(Code.INVALID_ARGUMENTS, message, "Pass a smaller `offset`.")
     page = entries[offset : offset + PAGE]
     end = offset + len(page)
@@ -48,7 +47,7 @@ async def show_status(ctx: Context, args: Mapping[str, Any]) -> Ending:
         "truncated": next_call is not None or result.cut,
         "next": next_call,
     }
-    return Done("\n".join(lines), data, outside=describe_source(git), meta={"entries": len(entries)})
+    return Done("\n".join(lines), data, outside=git.source, meta={"entries": len(entries)})
 
 
 def _describe_branch(git: GitProgram, status: GitStatus, operation: str | None) -> list[str]:
@@ -57,7 +56,7 @@ def _describe_branch(git: GitProgram, status: GitStatus, operation: str | None) 
     line = f"{branch}, {commit}{_describe_upstream(status)}"
     if git.repository.top != ".":
         line += f". Paths are relative to {git.repository.name}"
-    return [f"{line}.", *([f"A {operation} is under way and not finished."] if operation else [])]
+    return [f"{line}.", *([f"A {operation} is in progress."] if operation else [])]
 
 
 def _describe_upstream(status: GitStatus) -> str:
@@ -65,9 +64,9 @@ def _describe_upstream(status: GitStatus) -> str:
         return ""
     name = to_one_line(status.upstream)
     if status.ahead is None or status.behind is None:
-        return f", follows {name}, which is gone"
+        return f", tracks {name}, which is gone"
     counts = [f"{number} {word}" for number, word in ((status.ahead, "ahead of"), (status.behind, "behind")) if number]
-    return f", {' and '.join(counts)} {name}" if counts else f", level with {name}"
+    return f", {' and '.join(counts)} {name}" if counts else f", up to date with {name}"
 
 
 def _group_entries(entries: Sequence[StatusEntry]) -> list[tuple[str, StatusEntry]]:

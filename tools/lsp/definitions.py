@@ -30,12 +30,12 @@ class LspArguments(TypedDict):
     symbol: NotRequired[
         Annotated[
             str,
-            "The name it is about, as the line has it; or `Class/method` without a line",
+            "The name to look up, as written on the line; or `Class/method` without a line",
             Is(shortest=1, longest=500),
         ]
     ]
     line: NotRequired[Annotated[int, "The line the name is on, counted from 1", Is(at_least=1, at_most=10_000_000)]]
-    new_name: NotRequired[Annotated[str, "rename_preview: what it would be called", Is(shortest=1, longest=500)]]
+    new_name: NotRequired[Annotated[str, "rename_preview: the new name", Is(shortest=1, longest=500)]]
     limit: NotRequired[Annotated[int, "Maximum number of locations", Is(default=PAGE, at_least=1, at_most=MOST_PAGE)]]
     offset: NotRequired[Annotated[int, "How many locations to skip", Is(default=0, at_least=0)]]
     server: NotRequired[Annotated[str, "Ask this language server instead of the best one installed", Is(enum=SERVERS)]]
@@ -48,8 +48,8 @@ LSP = Tool(
         "Ask a language server about code: where something is defined (goto_definition), every use of it "
         "(goto_references), its type and documentation (hover_symbol), the problems of a file (file_diagnostics), the "
         "names in a file (document_symbols) or in the project (workspace_symbols, `symbol` is the query), and what a "
-        "rename would change (rename_preview, which writes nothing). Give `symbol` and the `line` it is on, from 1; "
-        "the column is found for you; without a line its declaration is used. Locations come as "
+        "rename would change (rename_preview, which writes nothing). Pass `symbol` and the `line` it is on, from 1; "
+        "menugate finds the column. Without a line, it takes the symbol's declaration. Locations come as "
         "`path:line:col`, tab, the line. Python, Go, Rust, C, C++, TypeScript and JavaScript, if their servers are "
         'installed. Example: {"command": "goto_references", "path": "src/a.py", "symbol": "parse", "line": 12}'
     ),

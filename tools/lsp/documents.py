@@ -6,7 +6,7 @@ from typing import Any
 from anyio import to_thread
 
 from mcp_server.model.files import Files, Search
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import make_visible
 from tools.files.lines import BOM, MOST_BYTES, describe_non_text
 from tools.lsp.connection import LspConnection
@@ -115,13 +115,11 @@ def _read_document(files: Files, path: str) -> tuple[str, str]:
     """Read the text of a whole file and its digest; raise a `Refusal` if it is too large or not text."""
     snapshot = files.read(path, MOST_BYTES)
     if not snapshot.whole:
-        raise Refusal(
-            Problem(
-                Code.TOO_LARGE,
-                f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; the limit for a language server is "
-                f"{MOST_BYTES:,}.",
-                "Search it with `grep`.",
-            )
+        raise Refusal.because(
+            Code.TOO_LARGE,
+            f"`{make_visible(path)}` has {snapshot.stamp.size:,} bytes; the limit for a language server is "
+            f"{MOST_BYTES:,}.",
+            "Search it with `grep`.",
         )
     problem = describe_non_text(snapshot.data)
     try:
@@ -129,5 +127,5 @@ def _read_document(files: Files, path: str) -> tuple[str, str]:
     except UnicodeDecodeError:
         problem, text = problem or "not UTF-8", ""
     if problem:
-        raise Refusal(Problem(Code.NOT_TEXT, f"`{make_visible(path)}` is {problem}.", "Search it with `grep`."))
+        raise Refusal.because(Code.NOT_TEXT, f"`{make_visible(path)}` is {problem}.", "Search it with `grep`.")
     return text.removeprefix(BOM), snapshot.stamp.digest

@@ -40,7 +40,7 @@ async def ask_language_server(ctx: Context, args: LspArguments) -> Ending:
             "Use `grep` and `Read` instead.",
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):
-        return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with it.")
+        return Problem(Code.INVALID_ARGUMENTS, "rename_preview needs `new_name`.", "Call again with `new_name`.")
     choice = _choose_server(ctx, language, args.get("server"))
     return choice if isinstance(choice, Problem) else await _ask_server(ctx, choice, args)
 
@@ -53,7 +53,7 @@ def _choose_server(ctx: Context, language: Language, server_name: str | None) ->
         return Problem(
             Code.INVALID_ARGUMENTS,
             f"`{server_name}` is not a server for {language.name}.",
-            f"Leave it out, or name {names}.",
+            f"Leave out `server`, or pass {names}.",
         )
     installed = [(server, path) for server in candidates if (path := ctx.processes.find_program(server.name))]
     trusted = ctx.demand.profile.covers(Profile.TRUSTED)
@@ -75,8 +75,8 @@ def _build_trust_problem(server: LanguageServer, language: Language) -> Problem:
     inert = " or ".join(f"`{each.name}` ({each.install})" for each in language.servers if each.inert)
     return Problem(
         Code.NOT_GRANTED,
-        f"The only server for {language.name} that is installed is `{server.name}`. It may run code of the project, so "
-        "it was not started.",
+        f"The only installed server for {language.name} is `{server.name}`. It may run the project's code, so it was "
+        f"not started.",
         f'Call again with "server": "{server.name}", which the profile `trusted` allows; or ask the user to install '
         f"{inert}.",
     )

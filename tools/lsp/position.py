@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import make_visible
 from tools.lsp import protocol
 from tools.lsp.locations import uri_from_path
@@ -35,7 +35,7 @@ class SymbolPosition:
     async def _find_position(self) -> dict[str, Any]:
         if not self.symbol:
             raise _build_refusal(
-                "This command needs `symbol`, the name it is about" + self._describe_line(),
+                "This command needs `symbol`, the name to look up" + self._describe_line(),
                 "Pass the name as it is on the line; menugate finds the column.",
             )
         if self.line is None:
@@ -57,20 +57,15 @@ class SymbolPosition:
             return dict(matches[0].range.start)
         if matches:
             lines = ", ".join(f"{match.range.order[0] + 1} (`{match.path}`)" for match in matches)
-            raise Refusal(
-                Problem(
-                    Code.AMBIGUOUS_MATCH,
-                    f"`{make_visible(self.path)}` declares `{self.symbol}` {len(matches)} times, on lines {lines}.",
-                    "Pass the `line` too, or the full name, such as `Class/method`.",
-                )
+            raise Refusal.because(
+                Code.AMBIGUOUS_MATCH,
+                f"`{make_visible(self.path)}` declares `{self.symbol}` {len(matches)} times, on lines {lines}.",
+                "Pass the `line` too, or the full name, such as `Class/method`.",
             )
-        raise Refusal(
-            Problem(
-                Code.NO_MATCH,
-                f"`{make_visible(self.path)}` declares no `{self.symbol}`."
-                + _describe_other_lines(self.text, self.symbol),
-                "Pass the `line` that it is on.",
-            )
+        raise Refusal.because(
+            Code.NO_MATCH,
+            f"`{make_visible(self.path)}` declares no `{self.symbol}`." + _describe_other_lines(self.text, self.symbol),
+            "Pass the `line` that it is on.",
         )
 
 
@@ -80,13 +75,11 @@ def _find_on_line(text: DocumentText, line: int, symbol: str, path: str) -> int:
         raise _build_refusal(f"`{path}` has only {text.line_count:,} lines, no line {line:,}.", "See it with `Read`.")
     column = next(find_occurrences(text.get_line(line), symbol), None)
     if column is None:
-        raise Refusal(
-            Problem(
-                Code.NO_MATCH,
-                f"There is no `{symbol}` on line {line:,} of `{path}`, which reads "
-                f"`{format_shown_line(text.get_line(line)).strip()}`.{_describe_other_lines(text, symbol, line)}",
-                "Call again with the line it is on.",
-            )
+        raise Refusal.because(
+            Code.NO_MATCH,
+            f"There is no `{symbol}` on line {line:,} of `{path}`, which reads "
+            f"`{format_shown_line(text.get_line(line)).strip()}`.{_describe_other_lines(text, symbol, line)}",
+            "Call again with the line it is on.",
         )
     return text.get_line_bounds(line)[0] + column + find_name_start(symbol)
 
@@ -104,4 +97,4 @@ def _describe_other_lines(text: DocumentText, symbol: str, nearest_to: int = 1) 
 
 
 def _build_refusal(message: str, way_out: str) -> Refusal:
-    return Refusal(Problem(Code.INVALID_ARGUMENTS, message, way_out))
+    return Refusal.because(Code.INVALID_ARGUMENTS, message, way_out)

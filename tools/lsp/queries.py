@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Code, Refusal
 from tools.lsp import protocol
 from tools.lsp.connection import ServerSilent
 from tools.lsp.locations import workspace_path_from_uri
@@ -124,7 +124,7 @@ async def _ask_at_symbol(position: SymbolPosition, request: str, extra_params: M
 def _raise_if_unable(position: SymbolPosition, capability: str, request: str) -> None:
     if not position.server.has_capability(capability):
         message = f"The language server for `{position.path}` does not support `{request}`."
-        raise Refusal(Problem(Code.TOOL_FAILED, message, "Use `grep` instead."))
+        raise Refusal.because(Code.TOOL_FAILED, message, "Use `grep` instead.")
 
 
 COMMANDS: Mapping[str, LspCommand] = {

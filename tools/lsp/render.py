@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Done
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import format_count, make_visible
 from tools.lsp.definitions import PAGE
 from tools.lsp.locations import SortedPlaces, TextCache, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem
@@ -37,7 +37,7 @@ class LspQuestion:
 
 def render_text_answer(question: LspQuestion, answer: LspAnswer) -> Done:
     text = make_visible(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
-    shown = text or f"`{question.server.name}` has nothing to say about `{question.arguments['symbol']}` there."
+    shown = text or f"`{question.server.name}` has no information about `{question.arguments['symbol']}` there."
     return Done(f"{shown}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
 
 
@@ -99,11 +99,11 @@ def _describe_count(question: LspQuestion, answer: LspAnswer, places: SortedPlac
     if not total:
         symbol = f" of `{question.arguments['symbol']}`" if question.arguments.get("symbol") else ""
         return f"No {answer.plural}{symbol} in the workspace."
-    count = f"{total:,} {answer.noun if total == 1 else answer.plural} in {files:,} file{'' if files == 1 else 's'}"
+    count = f"{format_count(total, answer.noun, answer.plural)} in {format_count(files, 'file')}"
     if shown == total:
         return f"{count}."
     first = question.offset + 1
-    return f"{count}; {first:,}-{first + shown - 1:,} are shown." if shown else f"{count}; nothing from {first:,} on."
+    return f"{count}; {first:,}-{first + shown - 1:,} are shown." if shown else f"{count}; none from {first:,} on."
 
 
 def _describe_outside(places: SortedPlaces, answer: LspAnswer) -> str:

@@ -1,4 +1,4 @@
-"""What is always offered? The six meta-tools, and the two carriers for lists that do not change."""
+"""Which tools are always listed? The six meta-tools, and the two carriers in lists that do not change."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -6,12 +6,8 @@ from mcp_server.model.posture import Profile, Stage
 from mcp_server.model.schema import Is, build_schema
 from mcp_server.model.tools import EVERY_STAGE, HINTS, Effect, LazyFunction, Run, Tool
 
-MOVING = HINTS[Effect.SESSION].adjust("the same step a second time changes nothing", idempotent=True)
+MOVING = HINTS[Effect.SESSION].adjust("a second identical call changes nothing", idempotent=True)
 HANDLE = Annotated[str, "Menu handle from `menu_enter`, when calls share no connection", Is(shortest=1)]
-
-
-class NoArguments(TypedDict):
-    pass
 
 
 class MenuArguments(TypedDict):

@@ -38,7 +38,7 @@ async def think(ctx: Context, args: ThinkArguments) -> Ending:
 async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
-        return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what the user should read.")
+        return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what you want to tell the user.")
     if args.get("block_on_user") and ctx.person.is_reachable():
         return await _ask_person(ctx, args["message"], attachments)
     id = await ctx.person.tell(args["message"], attachments)

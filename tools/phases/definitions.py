@@ -1,4 +1,4 @@
-"""What is offered for mending a fault in order? Four tools: on, back, where one is, and why a test fails."""
+"""Which tools fix a bug in phases? Four: advance, go back, show the phase, and look into a failing test."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -26,7 +26,7 @@ ADVANCE_PHASE = Tool(
     description=(
         "Fix a bug in five phases, each with its own tools and number of calls: localization, understanding, fix, "
         "regression_check, target_fix_verification. The first call starts them; until they end, this mode narrows to "
-        "the tools of the phase. To leave a phase, pass what it has to produce: suspect_files and hypothesis, "
+        "the tools of the phase. To leave a phase, pass what it must produce: suspect_files and hypothesis, "
         "root_cause, modified_files, pass_to_pass_status, fail_to_pass_status. `all_passed` needs a test run with "
         "bash that passed, with nothing changed since. After the last phase, all tools are back."
     ),
@@ -95,9 +95,7 @@ PHASE_STATUS = Tool(
     arguments=build_schema(PhaseStatusArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=HINTS[Effect.SESSION].adjust(
-        "it looks at the state and changes nothing there", read_only=True, idempotent=True
-    ),
+    hints=HINTS[Effect.SESSION].adjust("it reads the state and changes nothing", read_only=True, idempotent=True),
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("tools.phases.phases:show_status"),
 )

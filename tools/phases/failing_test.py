@@ -33,7 +33,7 @@ VERDICTS = {
     "new_failure": "It fails now and passed at the last commit: the changes since broke it.",
     "failed_before": "It fails, as it did at the last commit: the changes since did not break it.",
     "flaky": "It is flaky: of two runs of the same code, one failed and one passed.",
-    "cannot_tell": "There is no verdict.",
+    "cannot_tell": "Inconclusive.",
 }
 
 
@@ -128,5 +128,5 @@ def _describe_uncertainty(run: SingleTestRun, baseline: SingleTestRun | None) ->
     if run.outcome is SingleTestOutcome.UNCLEAR or baseline is None:
         return "The test neither passed nor failed; its output says why."
     if baseline.outcome is SingleTestOutcome.MISSING:
-        return "It fails now, and there was no such test at the last commit."
+        return "It fails now, and the test did not exist at the last commit."
     return "It fails now, and could not be run at the last commit."

@@ -100,7 +100,7 @@ def _build_missing_problem(step: Step, missing: tuple[str, ...]) -> Problem:
     return Problem(
         Code.WRONG_STATE,
         f"the phase `{step.phase}` is not over: {names} {'is' if len(missing) == 1 else 'are'} missing.",
-        "Call `advance_phase` with what is missing; what you passed is kept.",
+        "Call `advance_phase` with what is missing; what you already passed is kept.",
         {"phase": str(step.phase), "missing": list(missing)},
     )
 
@@ -137,7 +137,7 @@ async def return_to_fix(ctx: Context, args: PhaseReturnArguments) -> Ending:
 
 def _build_return_problem(phase: str | None) -> Problem:
     if phase is None:
-        return Problem(Code.WRONG_STATE, "this run is in no phase.", "Begin the first with `advance_phase`.")
+        return Problem(Code.WRONG_STATE, "this run is not in a phase.", "Begin the first with `advance_phase`.")
     if phase == Phase.FIX:
         return Problem(Code.WRONG_STATE, "this run is already at the fix.", "Continue from it with `advance_phase`.")
     return Problem(Code.WRONG_STATE, f"the fix comes after `{phase}`.", "Continue to it with `advance_phase`.")
@@ -151,7 +151,7 @@ def _build_unknown_phase_problem(phase: str) -> Problem:
 async def show_status(ctx: Context, _args: PhaseStatusArguments) -> Ending:
     phase, step = ctx.session.phase, find_step(ctx.session.phase)
     if phase is None:
-        text = "This run is in no phase, so every tool is available. `advance_phase` begins the first."
+        text = "This run is not in a phase, so every tool is available. `advance_phase` begins the first."
         return Done(text, {"phase": None})
     if step is None:
         return _build_unknown_phase_problem(phase)
@@ -170,7 +170,7 @@ def _describe_tests(log: Log) -> str:
 def _describe_phase(step: Step, log: Log) -> str:
     number = STEPS.index(step) + 1
     missing = log.list_missing_outputs(step)
-    needs = f"It still needs {', '.join(f'`{name}`' for name in missing)}" if missing else "It has all it needs"
+    needs = f"It still needs {', '.join(f'`{name}`' for name in missing)}" if missing else "Nothing is missing"
     return (
         f"Phase {step.phase} ({number} of {len(STEPS)}), {log.count_calls_left(step)} of {step.budget} calls left, "
         f"with {', '.join(sorted(step.tools))}. {needs}; `advance_phase` continues."
@@ -195,5 +195,5 @@ async def _load_log(ctx: Context) -> Document:
 
 async def _store_log(ctx: Context, document: Document, event: str) -> Problem | None:
     if isinstance(await ctx.records.session.put(document, DocumentCause(event)), Overtaken):
-        return Problem(Code.BUSY, "another call of this run got in between.", "Check `get_phase_status`.")
+        return Problem(Code.BUSY, "another call in this run got there first.", "Check `get_phase_status`.")
     return None

@@ -1,4 +1,4 @@
-"""What is offered about the project as a whole? Its index of words and symbols, and what is remembered about it."""
+"""Which tools cover the project as a whole? Those for its index of words and symbols, and for its memory."""
 
 from collections.abc import Callable
 from typing import Annotated, NotRequired, TypedDict
@@ -78,7 +78,7 @@ KINDS = (
     *("class", "function", "method", "interface", "struct", "enum", "type", "module", "constant", "variable"),
     *("table", "heading"),
 )
-"""As the index knows them, and written out: the port would be loaded for these words alone."""
+"""The index's kinds of symbols, written out here so that listing the tools does not load the port."""
 
 
 class ProjectSymbolArguments(TypedDict):
@@ -125,9 +125,9 @@ INDEX_READ = build_reading_tool(
     "index_read",
     (
         "Read a definition",
-        "Show one definition of a file in full, with line numbers, by its `symbol`; or lines of the file from `line` "
-        "on. Reads the file as it is now. Before changing a file with Edit or Write, read it with Read. "
-        'Example: {"path": "src/store.py", "symbol": "Store.open"}',
+        "Show one definition of a file in full, with line numbers, by its `symbol`; or the lines of the "
+        "file from `line` on. Reads the file as it is now. Before changing a file with Edit or Write, read it with "
+        'Read. Example: {"path": "src/store.py", "symbol": "Store.open"}',
     ),
     ProjectReadArguments,
     LazyFunction("tools.project.read:read"),
@@ -136,7 +136,7 @@ INDEX_READ = build_reading_tool(
 )
 
 TIERS = ("fact", "decision", "outcome")
-"""As the memory knows them, and written out for the same reason."""
+"""The memory's tiers, written out for the same reason."""
 
 
 class ProjectMemoryArguments(TypedDict):
@@ -156,7 +156,7 @@ MEMORY_SEARCH = build_reading_tool(
         'Example: {"query": "database", "tier": "decision"}',
     ),
     ProjectMemoryArguments,
-    LazyFunction("tools.project.memory:search_memory"),
+    LazyFunction("tools.project.search:search_memory"),
     ("query", RuleSubject.TEXT),
 )
 

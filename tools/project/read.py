@@ -30,7 +30,7 @@ def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
     if not snapshot.whole:
         return Problem(
             Code.TOO_LARGE,
-            f"`{name}` has {snapshot.stamp.size:,} bytes; the index has files of up to {MAX_FILE_BYTES:,}.",
+            f"`{name}` has {snapshot.stamp.size:,} bytes; the index covers files of up to {MAX_FILE_BYTES:,}.",
             "Read a part of it with `Read`, or search it with `grep`.",
         )
     if not snapshot.data:

@@ -1,4 +1,4 @@
-"""What does this project define, and where does it mention a word?"""
+"""What does this project define, where does it mention a word, and what is remembered about it?"""
 
 import json
 from collections.abc import Mapping
@@ -8,8 +8,10 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.index import Freshness, IndexRequest, Symbol
+from mcp_server.model.memory import MemoryEntry, Tier
 from mcp_server.model.results import Code, Done, Ending, Problem
-from tools.project.definitions import ProjectSearchArguments, ProjectSymbolArguments
+from mcp_server.model.text import format_count
+from tools.project.definitions import ProjectMemoryArguments, ProjectSearchArguments, ProjectSymbolArguments
 
 REFRESH_SECONDS = 0.25
 """After each slice the caller can cancel, and learns how far the refresh is."""
@@ -29,10 +31,10 @@ async def _refresh_index(ctx: Context) -> Freshness:
 
 
 def describe_freshness(freshness: Freshness, ctx: Context) -> str:
-    files = f"{freshness.files:,} file{'s' if freshness.files != 1 else ''}"
+    files = format_count(freshness.files, "file")
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(freshness.left_out.items()))
     not_indexed = f"; not in it: {reasons}" if reasons else ""
-    rule_note = "Left out is what a rule keeps from this tool. " if ctx.hides else ""
+    rule_note = "Files that a rule hides from this tool are left out. " if ctx.hides else ""
     if freshness.complete:
         return f"{rule_note}Index of {files}, as they are now{not_indexed}."
     hint = "Call again to continue, or use `grep` meanwhile."
@@ -44,9 +46,13 @@ def format_next_call(tool: str, args: Mapping[str, Any], shown: int, total: int,
     offset = args.get("offset", 0)
     end = offset + shown
     if total and offset >= total:
-        return f"There is nothing from entry {offset + 1:,} on: {total:,} were found."
+        return f"There are no entries from {offset + 1:,} on: only {total:,} were found."
     if offset == 0 and end >= total:
-        return "" if complete else f"There may be more than these {total:,}: time or space ran out, so narrow it."
+        return (
+            ""
+            if complete
+            else f"There may be more than these {total:,}: the search ran out of time or space, so narrow it."
+        )
     entries = f"Entries {offset + 1:,}-{end:,} of {'' if complete else 'at least '}{total:,}."
     if end >= total:
         return entries
@@ -104,8 +110,33 @@ async def search_index(ctx: Context, args: ProjectSearchArguments) -> Ending:
         hint = "A file must contain every word: try fewer words, or the beginning of one with `*`."
         return Done(f"No file contains all of `{args['query']}`. {hint}" + format_closing_note(source), meta=meta)
     lines = [f"{match.path}:{match.line}: {match.text}" for match in matches.shown]
-    files = f"{matches.files:,} file{'s' if matches.files != 1 else ''}"
-    count = f"{matches.total:,} line{'s' if matches.total != 1 else ''} in {files}."
+    count = f"{format_count(matches.total, 'line')} in {format_count(matches.files, 'file')}."
     rest = format_next_call("index_search", dict(args), len(lines), matches.total, matches.complete)
     note = format_closing_note(count if matches.complete else f"At least {count}", rest, source)
     return Done("\n".join(lines) + note, meta=meta)
+
+
+async def search_memory(ctx: Context, args: ProjectMemoryArguments) -> Ending:
+    tier = Tier(args["tier"]) if "tier" in args else None
+    query, limit, offset = args.get("query", ""), args.get("limit", 10), args.get("offset", 0)
+    matches = await ctx.memory.search(query, tier, limit, offset)
+    meta = {"total": matches.total}
+    if not matches.total:
+        kind = f" as {tier}" if tier else ""
+        topic = f" about `{query}`" if query.strip() else ""
+        return Done(f"Nothing is remembered{kind}{topic}." + format_closing_note(HOW_IT_IS_WRITTEN), meta=meta)
+    note = format_next_call("memory_search", dict(args), len(matches.shown), matches.total)
+    text = "\n\n".join(map(_format_entry, matches.shown))
+    # Marked as untrusted: earlier runs wrote it, and may have copied what they read.
+    return Done(text + (format_closing_note(note) if note else ""), outside="the project's memory", meta=meta)
+
+
+def _format_entry(entry: MemoryEntry) -> str:
+    author = "the user" if entry.by == "person" else "a run that succeeded"
+    return f"{entry.tier} {entry.id}, from {author}: {entry.text}"
+
+
+HOW_IT_IS_WRITTEN = (
+    "A run that completes with success writes to the memory: its answer as an outcome, and the lines in it that begin "
+    "with `Decision:` or `Fact:`. The user adds and removes entries with `menugate memory`."
+)

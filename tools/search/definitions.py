@@ -1,4 +1,4 @@
-"""What is offered for searching? `grep` looks into files, `glob` looks at their names."""
+"""Which tools search? `grep` searches the content of files, `glob` their names."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -71,9 +71,8 @@ GREP = Tool(
     description=(
         "Search the contents of files with a regular expression. Shows the paths of matching files, sorted; "
         '`output_mode` "content" shows lines as `path:line:text`, "count" how many per file. Up to 250 entries, with '
-        "totals and the call for the next page. Hidden files are searched; not searched are "
-        f"{LEFT_OUT}, unless `path` names the file. Links are not followed, lines are cut at 500 characters. "
-        "Write `\\{` for a literal brace. Example: "
+        f"totals and the call for the next page. Searches hidden files, but not {LEFT_OUT}, unless `path` names the "
+        "file. Links are not followed, lines are cut at 500 characters. Write `\\{` for a literal brace. Example: "
         '{"pattern": "def main", "type": "py", "output_mode": "content", "-C": 2}'
     ),
     arguments=build_schema(GrepArguments),
@@ -91,7 +90,7 @@ GLOB = Tool(
     name="glob",
     title="Find files by name",
     description=(
-        "Find files by the pattern of their path, newest first, 100 at a time. A pattern without `/` matches names at "
+        "Find files whose path matches a pattern, newest first, 100 at a time. A pattern without `/` matches names at "
         "any depth, `**` any number of folders, `{a,b}` either; `;` separates several, `!` excludes. Hidden files are "
         "found; `.git`, files that .gitignore names, folders and links are not. "
         'Example: {"pattern": "src/**/*.{ts,tsx}"}'

@@ -9,6 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import LEFT_OUT_BY_RULE, Files, Search, SearchResult, is_secret
 from mcp_server.model.results import Done, Ending
+from mcp_server.model.text import format_count
 from tools.search.definitions import ENTRIES, LEFT_OUT, WANT, GlobArguments
 
 PathFilter: TypeAlias = Callable[[str], bool] | None
@@ -49,11 +50,11 @@ def _grep(files: Files, hides: PathFilter, args: Mapping[str, Any]) -> Ending:
 
 
 def _format_count(search: Search, result: SearchResult) -> str:
-    files = f"{result.files:,} file{'s' if result.files != 1 else ''}"
+    files = format_count(result.files, "file")
     if result.matches is None:
         return files
-    noun, plural = ("match", "es") if search.multiline or search.only_matching else ("matching line", "s")
-    return f"{result.matches:,} {noun}{plural if result.matches != 1 else ''} in {files}"
+    nouns = ("match", "matches") if search.multiline or search.only_matching else ("matching line", "matching lines")
+    return f"{format_count(result.matches, *nouns)} in {files}"
 
 
 def _describe_no_matches(sentence: str, search: Search, result: SearchResult) -> str:
@@ -74,7 +75,7 @@ def _format_page_note(tool: str, args: Mapping[str, Any], search: Search, result
     end = min(search.offset + search.limit, result.total) if search.limit else result.total
     notes = [count if result.complete else f"At least {count}"]
     if search.offset >= result.total:
-        notes = [f"There is nothing from entry {search.offset + 1:,} on: {total} were found ({count})"]
+        notes = [f"There are no entries from {search.offset + 1:,} on: only {total} were found ({count})"]
     elif search.offset or end < result.total:
         notes.append(f"entries {search.offset + 1:,}-{end:,} of {total} are shown")
     text = f"[{'; '.join(notes)}."
@@ -105,6 +106,6 @@ def _glob(files: Files, hides: PathFilter, args: GlobArguments) -> Ending:
     if not result.total:
         text = _describe_no_matches(f"No file is named `{search.pattern}`", search, result)
         return Done(text, meta=_build_meta(result))
-    count = f"{result.total:,} file{'s' if result.total != 1 else ''}, newest first"
+    count = f"{format_count(result.total, 'file')}, newest first"
     note = _format_page_note("glob", args, search, result, count)
     return Done("\n".join([*result.lines, "", note]), meta=_build_meta(result))

@@ -60,7 +60,7 @@ Check = tuple[CriterionVerdict, str, Problem | None]
 def _build_unclear_check(ending: Problem | Question) -> Check:
     if isinstance(ending, Problem):
         return CriterionVerdict.UNCLEAR, ending.message, ending
-    return CriterionVerdict.UNCLEAR, "it waits for the user", None
+    return CriterionVerdict.UNCLEAR, "waiting for the user", None
 
 
 async def _check_command(ctx: Context, params: Mapping[str, Any]) -> Check:

@@ -1,4 +1,4 @@
-"""What is offered about what there is to do? The five tools whose names begin with `Todo`."""
+"""Which tools keep track of the work? The five whose names begin with `Todo`."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -27,20 +27,20 @@ class Params(TypedDict):
 class CriterionArgument(TypedDict):
     type: Annotated[
         Literal["command_exit_zero", "file_exists", "file_contains", "test_passes"],
-        "What is checked: a command's exit code, a file, what is in it, a test",
+        "What to check: a command's exit code, a file, its content, a test",
     ]
-    params: Annotated[Params, "Those of its type, and no others"]
+    params: Annotated[Params, "Only the parameters of its type"]
 
 
 class TodoCreateArguments(TypedDict):
-    content: Annotated[str, "What is to be done", Is(shortest=1, longest=4000)]
+    content: Annotated[str, "What to do", Is(shortest=1, longest=4000)]
     acceptance_criteria: NotRequired[
-        Annotated[list[CriterionArgument], "What has to be true before it is done", Is(most_items=MOST_CRITERIA)]
+        Annotated[list[CriterionArgument], "What must be true before it is done", Is(most_items=MOST_CRITERIA)]
     ]
 
 
 def demand_creating(args: Arguments) -> Demand:
-    """Criteria that run something need what running it will need at the least; the gate asks again when they run."""
+    """Criteria that run something need at least what running it needs; the gate decides again when they run."""
     runs = any(one["type"] in RUNS for one in args.get("acceptance_criteria", ()))
     return Demand(Effect.SESSION, Profile.NORMAL if runs else Profile.RESTRICTED)
 
@@ -49,10 +49,10 @@ TODO_CREATE = Tool(
     name="TodoCreate",
     title="Add a todo",
     description=(
-        "Add a todo with the criteria that will show that it is done. A todo goes from pending to in_progress "
+        "Add a todo with the criteria that show when it is done. A todo goes from pending to in_progress "
         "(TodoStart), claimed (TodoClaim) and verified (TodoVerify): claimed is not done. Criteria: "
         "command_exit_zero{command, seconds?}, file_exists{path}, file_contains{path, text or pattern}, "
-        "test_passes{test, seconds?}. TodoVerify checks them, with the permissions of that moment. Example: "
+        "test_passes{test, seconds?}. TodoVerify checks them, with the permissions in force then. Example: "
         '{"content": "Fix the parser", "acceptance_criteria": '
         '[{"type": "test_passes", "params": {"test": "tests/test_parser.py::test_empty"}}]}'
     ),
@@ -66,8 +66,8 @@ TODO_CREATE = Tool(
 
 
 class TodoReadArguments(TypedDict):
-    id: NotRequired[Annotated[str, "One todo, with its claims and checks", Is(shortest=1, longest=64)]]
-    status: NotRequired[Annotated[Literal["pending", "in_progress", "claimed", "verified"], "Only these"]]
+    id: NotRequired[Annotated[str, "Show this todo, with its claims and checks", Is(shortest=1, longest=64)]]
+    status: NotRequired[Annotated[Literal["pending", "in_progress", "claimed", "verified"], "Only todos in this state"]]
     offset: NotRequired[Annotated[int, "How many to skip", Is(default=0, at_least=0)]]
 
 
@@ -81,9 +81,7 @@ TODO_READ = Tool(
     arguments=build_schema(TodoReadArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
-    hints=HINTS[Effect.SESSION].adjust(
-        "it looks at the state and changes nothing there", read_only=True, idempotent=True
-    ),
+    hints=HINTS[Effect.SESSION].adjust("it reads the state and changes nothing", read_only=True, idempotent=True),
     stages=WARMUP | ACTING | REVIEWING,
     run=LazyFunction("tools.todos.todos:read"),
 )
@@ -96,7 +94,7 @@ class TodoStartArguments(TypedDict):
 TODO_START = Tool(
     name="TodoStart",
     title="Start a todo",
-    description="Start a pending todo: it is in progress from then on.",
+    description="Start a pending todo, which is then in progress.",
     arguments=build_schema(TodoStartArguments),
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
@@ -107,10 +105,8 @@ TODO_START = Tool(
 
 
 class EvidenceArgument(TypedDict):
-    type: Annotated[
-        Literal["command_output", "test_result", "file", "diff", "link", "note"], "What kind of thing it is"
-    ]
-    data: Annotated[str, "The thing itself, or where it is", Is(shortest=1, longest=4000)]
+    type: Annotated[Literal["command_output", "test_result", "file", "diff", "link", "note"], "The kind of evidence"]
+    data: Annotated[str, "The evidence itself, or where to find it", Is(shortest=1, longest=4000)]
 
 
 class TodoClaimArguments(TypedDict):
@@ -118,7 +114,7 @@ class TodoClaimArguments(TypedDict):
     explanation: Annotated[str, "What was done, at least 20 characters", Is(longest=4000)]
     evidence: NotRequired[
         Annotated[
-            list[EvidenceArgument], "What shows it; a later claim needs new evidence", Is(most_items=MOST_EVIDENCE)
+            list[EvidenceArgument], "The evidence; each further claim needs new evidence", Is(most_items=MOST_EVIDENCE)
         ]
     ]
     auto_verify: NotRequired[Annotated[bool, "Check its criteria at once", Is(default=False)]]
@@ -132,7 +128,7 @@ TODO_CLAIM = Tool(
     name="TodoClaim",
     title="Claim that a todo is done",
     description=(
-        "Say that a todo in progress is done, with what was done and evidence for it. It is verified by its criteria "
+        "Claim that a todo in progress is done: say what was done, with evidence. It is verified by its criteria "
         "(TodoVerify, or auto_verify at once) or by the user, never by the claim. After a failed check, or if the user "
         "rejects it, it can be claimed again with new evidence."
     ),
@@ -140,7 +136,7 @@ TODO_CLAIM = Tool(
     profile=Profile.RESTRICTED,
     effect=Effect.SESSION,
     stages=ACTING,
-    run=LazyFunction("tools.todos.verify:claim_todo"),
+    run=LazyFunction("tools.todos.todos:claim_todo"),
     demand=demand_claiming,
     timeout=VERIFY_SECONDS,
 )
@@ -154,18 +150,18 @@ TODO_VERIFY = Tool(
     name="TodoVerify",
     title="Check whether a todo is done",
     description=(
-        "Check the criteria of a claimed todo. Each is a separate call through the gate, with the permissions of this "
-        "moment; a check that may not run does not hold. If all hold, the todo is verified, otherwise it stays "
-        "claimed. A todo without criteria waits for the user."
+        "Check the criteria of a claimed todo. Each is a separate call through the gate, with the permissions in "
+        "force now; a check that is refused does not count as passed. If all pass, the todo is verified; otherwise it "
+        "stays claimed. A todo without criteria waits for the user."
     ),
     arguments=build_schema(TodoVerifyArguments),
     profile=Profile.NORMAL,
     effect=Effect.SESSION,
     hints=HINTS[Effect.SESSION].adjust(
-        "it checks the same again, by commands that may reach anything", idempotent=True, open_world=True
+        "it repeats the same checks, with commands that may reach anything", idempotent=True, open_world=True
     ),
     stages=ACTING | REVIEWING,
-    run=LazyFunction("tools.todos.verify:verify"),
+    run=LazyFunction("tools.todos.todos:verify"),
     timeout=VERIFY_SECONDS,
 )
 

@@ -10,7 +10,7 @@ def test_a_merge_under_way_is_not_lost(bench: GitWorkbench) -> None:
     git(bench.root, "reset", "-q", "--hard")
     git(bench.root, "merge", "-q", "clashing", ok=False)
     told = bench.done("git_status")
-    assert "A merge is under way" in told.text
+    assert "A merge is in progress" in told.text
     assert "both modified" in told.text
     assert bench.problem("git_commit", message="x").code is Code.WRONG_STATE
     assert bench.problem("git_checkout", branch_name="other", keep_changes=True).code is Code.TOOL_FAILED

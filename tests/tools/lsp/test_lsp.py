@@ -69,7 +69,7 @@ class TestWhichServer:
             one.shop = alone(one)
             ending = await problem(one)
             assert ending.code is Code.NOT_GRANTED
-            assert "may run code of the project" in ending.message
+            assert "may run the project's code" in ending.message
             assert '"server": "jedi-language-server"' in ending.way_out
             assert "pip install ty" in ending.way_out
             named = await problem(one, server="jedi-language-server")

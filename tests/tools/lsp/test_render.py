@@ -27,7 +27,7 @@ async def test_a_page_of_them_and_the_call_that_goes_on(started: Started) -> Non
         asked = {"command": "goto_references", "path": "a.py", "symbol": "greet", "line": 1, "limit": 1}
         assert call == {**asked, "offset": 2}
         assert "Continue" not in await one.text(**call)
-        assert "nothing from 10 on" in await one.text(**call | {"offset": 9})
+        assert "none from 10 on" in await one.text(**call | {"offset": 9})
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", None])

@@ -35,8 +35,8 @@ def test_the_call_that_goes_on_can_be_made_as_it_stands() -> None:
     [
         (0, 5, 5, True, ""),
         (0, 0, 0, True, ""),
-        (9, 0, 5, True, "There is nothing from entry 10 on: 5 were found."),
-        (0, 5, 5, False, "There may be more than these 5: time or space ran out, so narrow it."),
+        (9, 0, 5, True, "There are no entries from 10 on: only 5 were found."),
+        (0, 5, 5, False, "There may be more than these 5: the search ran out of time or space, so narrow it."),
     ],
 )
 def test_where_that_was_all_nothing_goes_on(offset: int, shown: int, total: int, complete: bool, told: str) -> None:
@@ -48,7 +48,7 @@ def test_how_fresh_it_is() -> None:
     whole = describe(Freshness(True, 1_200, left_out={"too large": 3, "binary": 1}))
     assert whole == "Index of 1,200 files, as they are now; not in it: 1 binary, 3 too large."
     assert "still being built: 7 files so far" in describe(Freshness(False, 7))
-    assert describe(Freshness(True, 1), hides=len).startswith("Left out is what a rule keeps from this tool. ")
+    assert describe(Freshness(True, 1), hides=len).startswith("Files that a rule hides from this tool are left out. ")
 
 
 def test_a_symbol_is_one_line() -> None:

@@ -101,7 +101,7 @@ def test_nothing_found_says_where_and_what_was_not_searched(root: Path) -> None:
 
 
 def test_past_the_end(root: Path) -> None:
-    assert "There is nothing from entry 11 on: 5 were found" in call(root, "grep", pattern="import", offset=10)
+    assert "There are no entries from 11 on: only 5 were found" in call(root, "grep", pattern="import", offset=10)
 
 
 def test_names(root: Path) -> None:
