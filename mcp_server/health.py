@@ -1,6 +1,6 @@
-"""Is everything in order here, and what can be fixed? Checking changes nothing.
+"""Is everything in order here, and what can be fixed? A check changes nothing.
 
-A finding has a fix only if anybody would choose it and it loses nothing.
+A finding has a fix only if every user would choose it and it loses no data.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ MAX_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 def examine(
     settings: Settings, packs: Sequence[Pack] = (), progress: Callable[[int, int], None] | None = None
 ) -> list[HealthFinding]:
-    """`progress` is called with the progress of the check of the ledger."""
+    """Run every check; `progress` is called while the ledger is checked."""
     shut = list(check_folder_access(settings))
     return [
         *check_configuration(settings, packs),
@@ -64,7 +64,7 @@ def examine(
 
 
 def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
-    """Fix what can be; returns what was fixed, and as faults what could not be."""
+    """Fix what can be fixed; return the fixed findings, and as faults those that could not be fixed."""
     done: list[HealthFinding] = []
     for one in findings:
         if one.mend is None:
@@ -79,7 +79,7 @@ def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
 
 
 def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
-    """The findings in words, the faults left, and whether the state can be used; with `fix`, after fixing."""
+    """Return the findings as text, the remaining faults, and whether the state can be used; with `fix`, fix first."""
     findings = examine(settings, packs)
     lines = [f"{one.grade}: {one.what}: {one.says}" for one in (mend(findings) if fix else ())]
     findings = examine(settings, packs) if fix else findings
@@ -95,7 +95,7 @@ def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = Fa
 
 
 async def examine_while_serving(found: Configuration, settings: Settings, changes: PostureChanges, fix: bool) -> str:
-    """The same from a running server, with its response to the faults."""
+    """Check from inside a running server, and respond to the faults."""
     said, ill, writable = await anyio.to_thread.run_sync(examine_and_report, settings, found.packs, fix)
     if not (fix and ill and writable):
         return said
@@ -103,12 +103,12 @@ async def examine_while_serving(found: Configuration, settings: Settings, change
 
 
 def may_open_state(findings: Sequence[HealthFinding]) -> bool:
-    """May the state be opened for writing? Opening moves a damaged file aside, which a mere check must not do."""
+    """Whether the state may be opened for writing: that moves a damaged file aside, which a check must not do."""
     return not any(one.what in ("state file", "lock", "disk") for one in list_faults(findings))
 
 
 def find_usual_posture(settings: Settings, packs: Sequence[Pack]) -> Posture:
-    """The posture if nobody has chosen one."""
+    """The posture before anything is chosen."""
     with suppress(BuildError):
         if isinstance(found := load_configuration(settings, packs), Configuration):
             return found.posture.cap_profile(found.policy.ceiling)
@@ -130,7 +130,7 @@ def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[H
 
 
 def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
-    """Places where no state can be kept, because they belong to somebody else or are not folders."""
+    """Find places that cannot hold state, because another account owns them or they are not folders."""
     for folder in settings.private_folders:
         there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
         if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
@@ -139,7 +139,7 @@ def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
 
 
 def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
-    """Are the private places readable and writable by the person only?"""
+    """Check that only this account can read and write its private files."""
     if settings.state.is_symlink():
         says = f"{settings.state} is a link; the state must be in a real folder."
         yield HealthFinding("state folder", says, Grade.FAULT)
@@ -151,7 +151,7 @@ def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
     private += [one / name for one in settings.private_folders for name in ("ledger.key", "request-state.key")]
     open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
     for path in open_ones:
-        says = f"{path} can be read or written by others."
+        says = f"{path} can be read or written by other users."
         yield HealthFinding(
             "state folder",
             says,
@@ -174,7 +174,7 @@ def close_to_others(path: Path) -> None:
 
 
 def check_lock(settings: Settings) -> Iterator[HealthFinding]:
-    """Is the state locked by a process that does not let go, for example a stopped one?"""
+    """Check whether a process keeps the state locked, for example one that is suspended."""
     if not (settings.state / "state.lock").exists():
         return
     from mcp_server.state.engine.sqlite import DatabaseLock
@@ -233,7 +233,7 @@ def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader")
     if low := find_narrowed_posture(state.load_choice(settings.person), find_usual_posture(settings, packs), lost):
         yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
     for row in state.find_vanished_processes():
-        says = f"process {row.fields.get('pid')} ended unexpectedly; what it ran may be half done."
+        says = f"process {row.fields.get('pid')} ended unexpectedly; its work may be half done."
         yield HealthFinding("servers", says, Grade.NOTE)
 
 
@@ -291,7 +291,7 @@ async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, st
 
 
 def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
-    """The sandbox for commands, tried out; a note if there is none."""
+    """Try the sandbox for commands; a note if there is none."""
     try:
         found = load_configuration(settings, packs)
     except BuildError:
@@ -302,7 +302,7 @@ def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthF
 
 
 def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
-    """Files that killed servers left behind."""
+    """Find files that killed servers left behind."""
     spill = Spill(settings.state / "spill")
     old = [path for path in find_files(settings.state / "spill", f"*{ENDING}") if is_day_old(path)]
     if old:
@@ -336,5 +336,5 @@ def find_files(folder: Path, pattern: str) -> list[Path]:
 
 
 def is_day_old(path: Path) -> bool:
-    """So old that nothing is writing it any more."""
+    """Whether a file is so old that no process can still be writing it."""
     return time.time_ns() - path.lstat().st_mtime_ns > ONE_DAY_NS

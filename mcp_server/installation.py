@@ -1,6 +1,6 @@
-"""Where does menugate run from? Its interpreter, the folders Python imports from, and the operator's files.
+"""Where is menugate installed? Its interpreter, the folders Python imports from, and the operator's files.
 
-Anything that can write there decides what runs next outside every sandbox, in this process and in the person's next
+A program that can write there decides what runs next outside every sandbox, in this process and in the user's next
 command. So no call may change these places below `unrestricted`; when in doubt, a place is on the list.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_LINKS = 40
 MAX_LOOKED = 200_000
-"""Entries below a folder that are searched for second names of our files."""
+"""How many entries below a folder are searched for second names of our files."""
 MAX_FILES, MAX_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
@@ -41,7 +41,7 @@ def find_installation_places(settings: Settings, found: Configuration | None = N
 
 
 def build_host_paths(configuration: Configuration, settings: Settings) -> "HostPaths":
-    """Where things are on this machine, as far as the programs that a call starts are concerned."""
+    """Find what the programs started by a call need to know about this machine."""
     from mcp_server.guards.sandbox.access import HostPaths  # which only calls need
 
     return HostPaths(
@@ -57,7 +57,7 @@ def build_host_paths(configuration: Configuration, settings: Settings) -> "HostP
 
 
 def find_places_in_workspace(settings: Settings, found: Configuration | None = None) -> list[str]:
-    """Those inside the workspace, by their path there; `.` is the whole workspace."""
+    """Find the places inside the workspace, by their path there; `.` is the whole workspace."""
     places = {one for one in find_installation_places(settings, found) if one.is_relative_to(settings.workspace)}
     # The operator's own file cannot even be read, and is protected elsewhere.
     own = set(settings.protected_places)
@@ -69,7 +69,7 @@ LOOKING = threading.Lock()
 
 
 def find_linked_files() -> frozenset[tuple[int, int]]:
-    """Device and inode of each file of ours that has names elsewhere (hardlinks), which no sandbox can know. Looked up
+    """Find device and inode of our files with names elsewhere (hard links), which no sandbox can know. Looked up
     once, after the first list was sent; a call that arrives meanwhile waits for it."""
     with LOOKING:
         return _scan_linked_files()
@@ -94,7 +94,7 @@ def _scan_linked_files() -> frozenset[tuple[int, int]]:
 
 
 def _find_files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
-    """Every entry below it that is not a folder. There are tens of thousands, so this does little with each."""
+    """Yield every entry below it that is not a folder. There are tens of thousands, so this does little with each."""
     todo = [folder]
     while todo:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
@@ -147,18 +147,18 @@ def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
 def _read_inode(entry: os.DirEntry[str]) -> tuple[int, int]:
     try:
         found = entry.stat(follow_symlinks=False)
-    except OSError:  # it has gone meanwhile
+    except OSError:  # it has disappeared meanwhile
         return 0, 0
     return found.st_dev, found.st_ino
 
 
 def describe_installation(places: Iterable[str], shared: int = 0) -> str:
-    """The finding in words for the person."""
+    """Describe for the user where menugate is installed, and whether a call could change it."""
     names = ", ".join("the whole workspace" if one == "." else one for one in places)
     if shared:
         links = (
-            f"{format_count(shared, 'file')} with a second name (hardlink), and writing to that name changes menugate. "
-            f"Install it with copies: `{BY_COPY}`"
+            f"{format_count(shared, 'file')} with a second name (hard link); writing to it would change menugate. "
+            f"Install copies instead: `{BY_COPY}`"
         )
         kept = f"; below `unrestricted`, calls can only read {names}" if names else ", outside the workspace"
         return f"{sys.prefix}{kept}; {links}"
@@ -168,7 +168,7 @@ def describe_installation(places: Iterable[str], shared: int = 0) -> str:
 
 
 def find_named_places(settings: Settings, found: Configuration | None) -> Iterator[Path]:
-    """The places by name, before links are resolved."""
+    """Yield the places by name, before links are resolved."""
     yield from map(Path, (sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     yield from (Path(one or ".").absolute() for one in sys.path)
     if site.ENABLE_USER_SITE:
@@ -187,7 +187,7 @@ def find_named_places(settings: Settings, found: Configuration | None) -> Iterat
 
 
 def _find_module_places(workspace: Path) -> Iterator[Path]:
-    """Packages found outside the search path, and those that contain the workspace."""
+    """Yield packages outside the search path, and those that contain the workspace."""
     data = Path(mcp_server.__file__).parents[1]
     yield from (data / name for name in ("menus", "prompts"))
     known = tuple(f"{one}/" for one in (sys.prefix, sys.base_prefix, *sys.path) if one)
@@ -205,7 +205,7 @@ def _find_module_places(workspace: Path) -> Iterator[Path]:
 
 
 def _find_command_places(search_path: str) -> Iterator[Path]:
-    """The `menugate` on the PATH, if it starts this copy; it may be a link."""
+    """Find the `menugate` on the PATH, if it starts this copy; it may be a link."""
     typed = shutil.which("menugate", path=search_path)
     if typed is not None and Path(typed).resolve().is_relative_to(Path(sys.prefix).resolve()):
         yield Path(typed).absolute()
@@ -213,7 +213,7 @@ def _find_command_places(search_path: str) -> Iterator[Path]:
 
 def _follow_links(path: Path) -> Iterator[Path]:
     """Where a path ends, and each link on the way, because a sandbox can only protect a link by its folder. For a path
-    that does not exist, the last folder that does: somebody could create the rest."""
+    that does not exist, the last folder that does: a program could create the rest."""
     here, links = Path("/"), 0
     todo = list(path.absolute().parts[:0:-1])
     while todo:

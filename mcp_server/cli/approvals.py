@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 LISTING = """
 menugate approvals                  the calls that need your approval
-menugate approvals show k7f392qa    one of them in full, however long it is
-menugate approvals --all            also those of the last day that are settled
+menugate approvals show k7f392qa    one of them in full
+menugate approvals --all            also those from the last day that are settled
 menugate approvals --json           for a program
 """
 APPROVE = """
 menugate approve k7f392qa                  let this call run once
-menugate approve k7f392qa --for-session    let this tool run for the rest of the session; for `bash`, this command
+menugate approve k7f392qa --for-session    let this tool run until the session ends; for `bash`, only this command
 """
 DENY = """
 menugate deny k7f392qa                       refuse this call
 menugate deny k7f392qa --reason "keep it"    and tell the model why
 """
 MAX_REASON_CHARS = 500
-ID_HELP = "the id in the refusal, which `menugate approvals` lists too"
+ID_HELP = "the id from the refusal or from `menugate approvals`"
 
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("approvals", LISTING, run)
     command.add_argument("action", nargs="?", choices=("show",), metavar="show", help="show one question in full")
     command.add_argument("id", nargs="?", metavar="ID", help=ID_HELP)
-    command.add_argument("--all", action="store_true", help="include those that are answered, used or expired")
+    command.add_argument("--all", action="store_true", help="include answered, used and expired ones")
     add_place(command)
     add_json(command)
     command = commands.add("approve", APPROVE, run_approve)
@@ -47,12 +47,12 @@ def add(commands: CommandGroup) -> None:
     command.add_argument(
         "--for-session",
         action="store_true",
-        help="this tool for the rest of the session; for a tool that runs commands, this command",
+        help="approve this tool for the rest of the session; if the tool runs commands, only this command",
     )
     add_place(command)
     command = commands.add("deny", DENY, run_deny)
     command.add_argument("id", metavar="ID", help=ID_HELP)
-    command.add_argument("--reason", metavar="TEXT", default="", help="why, for the model to read")
+    command.add_argument("--reason", metavar="TEXT", default="", help="the reason, shown to the model")
     add_place(command)
 
 
@@ -95,7 +95,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
     from mcp_server.state import approvals
 
     if id is None:
-        raise CliError("which question? `menugate approvals` lists their ids.", 2)
+        raise CliError("name a question; `menugate approvals` lists their ids.", 2)
     approval, now = find_question(settings, id), time.time_ns()
     if json:
         print_json(to_json(approval, now) | {"message": approval.whole or approval.message})
@@ -183,9 +183,9 @@ def run_deny(arguments: argparse.Namespace) -> int:
     record_and_refuse_programs(settings)
     approval = answer_question(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
     if approval.used:
-        say_prose(f"Taken back: `{format_one_line(approval.wanted.tool)}`. The next call of it asks you again.")
+        say_prose(f"Approval withdrawn: `{format_one_line(approval.wanted.tool)}`. The next call asks you again.")
     else:
-        when = "If the call is waiting, the model is told now; otherwise, when it repeats the call."
+        when = "The model sees this now if the call is waiting, otherwise when it repeats the call."
         say_prose(f"Denied: `{format_one_line(approval.wanted.tool)}`. {when}")
     return 0
 

@@ -171,7 +171,7 @@ def describe_hidden_blocks(done: "Done") -> list[str]:
     from mcp_server.model.results import Picture
 
     return [
-        f"[a picture, {block.media_type}, {len(block.data):,} bytes; --json prints it]"
+        f"[an image, {block.media_type}, {len(block.data):,} bytes; --json prints it]"
         if isinstance(block, Picture)
         else f"[a block of type {block.block.get('type', 'unknown')}; --json prints it]"
         for block in done.blocks
@@ -196,7 +196,7 @@ def parse_call_arguments(typed_json: str | None) -> dict[str, Any] | None:
     except RecursionError:
         raise CliError(f"{place}: nested too deeply.", code=2) from None
     except ValueError:
-        raise CliError(f"{place}: a number in it is too long.", code=2) from None
+        raise CliError(f"{place}: contains a number that is too long.", code=2) from None
     if not isinstance(value, dict):
         raise CliError(f"{place}: not a JSON object, such as '{EXAMPLE}'.", code=2)
     return cast(dict[str, Any], value)

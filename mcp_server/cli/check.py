@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate check                             the menus that come with menugate, your modes and your menugate.yaml
+menugate check                             the built-in menus, your modes and your menugate.yaml
 menugate check --config ./menugate.yaml    a configuration, before you use it
 menugate check --json                      the mistakes, for a program; exits 1 if there are any
 """

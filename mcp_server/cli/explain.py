@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate explain fs_delete                                  would a model see this tool?
 menugate explain fs_delete '{"path": "notes.md"}'           may this call run?
-menugate explain Write @call.json --profile restricted      would it under another profile?
-menugate explain Edit - --stage warmup --mode swe < c.json  would it in this stage and mode?
+menugate explain Write @call.json --profile restricted      and with another profile?
+menugate explain Edit - --stage warmup --mode swe < c.json  and in this stage and mode?
 menugate explain Write @call.json --quiet                   print nothing; exit 0 if allowed, 1 if not
 """
 AXES = {"work_mode": WorkMode, "run_control": RunControl, "ai_mode": AiMode}
@@ -245,7 +245,7 @@ def show_explanation(explanation: Explanation, configuration: "Configuration") -
         ("posture", f"{posture.work_mode} | {posture.run_control} | {posture.profile} | {posture.ai_mode}"),
     ]
     if decision.demand:
-        rows.append(("would do", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
+        rows.append(("effect", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
     print_table(rows)
     say()
     for number, (layer, word) in enumerate(explanation.layers, 1):
@@ -256,7 +256,7 @@ def format_headline(explanation: Explanation) -> str:
     name = f"`{explanation.tool}`" + (f", carried by `{explanation.carrier}`," if explanation.carrier else "")
     verdict = str(explanation.decision.verdict)
     if not explanation.is_about_call:
-        words = {"allow": "is on the list; add arguments to ask about one call"}
+        words = {"allow": "is listed; add arguments to ask about a particular call"}
         return f"{name} {words.get(verdict, 'is hidden')}"
     words = {"allow": "may run with these arguments", "ask": "needs your approval", "deny": "may not run"}
     return f"{name} {words[verdict]}"

@@ -164,7 +164,7 @@ def _build_change_event(row: "Row") -> dict[str, Any]:
 
 
 def _build_alarm_event(row: "Row") -> dict[str, Any]:
-    title = str(row.fields.get("reason") or "the ledger did not fit its anchor")
+    title = str(row.fields.get("reason") or "the ledger did not match its anchor")
     return _build_base_event(row, 2004, CREATE, HIGH) | {
         "finding_info": {"title": title, "uid": row.hash},
         "unmapped": _build_unmapped_fields(row, {}),
@@ -216,7 +216,7 @@ def open_new_file(path: Path) -> Generator[TextIO, None, None]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise CliError(f"`{path}` already exists and is not overwritten; name another file.") from None
+        raise CliError(f"`{path}` already exists, and menugate does not overwrite files; name another file.") from None
     except OSError as wrong:
         raise CliError(f"`{path}` cannot be created: {wrong.strerror}.") from None
     try:

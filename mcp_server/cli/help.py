@@ -10,7 +10,7 @@ from mcp_server.cli.topics import TOPICS
 from mcp_server.cli.usage import get_help_width, get_subcommands, join_names, render_heading, render_overview, wrap_text
 
 EXAMPLES = """
-menugate help                  every command on a line
+menugate help                  all commands, one per line
 menugate help profiles         one topic
 menugate help explain          one command
 menugate help audit export     one of its actions

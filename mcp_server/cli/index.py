@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate index build                   read what changed since last time; Ctrl-C keeps what is done
+menugate index build                   index what changed since last time; Ctrl-C keeps the work done so far
 menugate index build --anew            delete it and read everything again
 menugate index find "retry backoff"    what `index_search` would find
 menugate index symbols Store.open      what `index_symbols` would find
 """
 BUILD = """
 menugate index build           before the first run in a large project, so that no call has to wait
-menugate index build --anew    if you do not trust it
+menugate index build --anew    build it from scratch, if you do not trust it
 menugate index build --json    for a program
 """
 FIND = """
-menugate index find "parse request"         files with both words, best lines first
+menugate index find "parse request"         files that contain both words, best lines first
 menugate index find '"def main"' --limit 5  an exact phrase
 """
 SYMBOLS = """
-menugate index symbols Store         every definition with this in its name
+menugate index symbols Store         every definition whose name contains this
 menugate index symbols Store.open    one method of one class
 """
 SLICE = 0.2
@@ -45,7 +45,7 @@ def add(commands: CommandGroup) -> None:
     for action in (find_action, symbols_action):
         action.add_argument("query", metavar="QUERY", help="what to look for")
         action.add_argument(
-            "--limit", type=parse_whole_number, default=20, metavar="N", help="how many to show at most (default: 20)"
+            "--limit", type=parse_whole_number, default=20, metavar="N", help="the most results to show (default: 20)"
         )
     for action in (build_action, find_action, symbols_action):
         add_place(action)

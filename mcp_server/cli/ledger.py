@@ -36,7 +36,7 @@ WORDS = {
 }
 CHOICES = {
     "verdict": (tuple(map(str, Verdict)), "only calls with this answer"),
-    "layer": (tuple(map(str, Layer)), "only calls that this layer of the gate decided"),
+    "layer": (tuple(map(str, Layer)), "only calls that this layer decided"),
     "stage": (tuple(map(str, Stage)), "only calls in this stage of a run"),
 }
 WHEN = "10m, 2h, 3d, or 2026-11-18 12:00"
@@ -48,11 +48,11 @@ def add_filters(command: argparse.ArgumentParser) -> None:
         command.add_argument(f"--{name}", dest=f"of_{name}", metavar=metavar, help=purpose)
     for name, (choices, purpose) in CHOICES.items():
         command.add_argument(f"--{name}", dest=f"of_{name}", choices=choices, help=purpose)
-    command.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since then: {WHEN}")
+    command.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since this time: {WHEN}")
     command.add_argument(
-        "--until", type=parse_moment, metavar="WHEN", help="only rows before then, written the same way"
+        "--until", type=parse_moment, metavar="WHEN", help="only rows before this time, in the same format"
     )
-    command.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be repeated")
+    command.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; can be repeated")
 
 
 def parse_whole_number(text: str) -> int:

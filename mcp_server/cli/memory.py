@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EXAMPLES = """
-menugate memory list                         what successful runs left behind, and what you added
+menugate memory list                         what successful runs recorded, and what you added
 menugate memory show 3f9a01bc                one entry in full, with the run it came from
 menugate memory add --tier decision "SQLite, because one file is easy to move"
 menugate memory forget 3f9a01bc              delete an entry for good
@@ -51,7 +51,9 @@ def add(commands: CommandGroup) -> None:
     show_action.add_argument("id", metavar="ID", help="the id of the entry")
     add_action = actions.add("add", ADD, run_add, "add an entry of your own")
     add_action.add_argument("text", metavar="TEXT", help=f"what to remember, up to {LONGEST:,} characters")
-    add_action.add_argument("--tier", choices=("fact", "decision"), default="fact", help="what it is (default: fact)")
+    add_action.add_argument(
+        "--tier", choices=("fact", "decision"), default="fact", help="the kind of entry (default: fact)"
+    )
     forget_action = actions.add("forget", FORGET, run_forget, "delete entries for good")
     forget_action.add_argument("ids", metavar="ID", nargs="*", help="the ids of the entries")
     forget_action.add_argument("--all", action="store_true", help="everything remembered here")
@@ -115,7 +117,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 def find_entry(entries: Sequence[MemoryEntry], id: str) -> MemoryEntry:
     match = next((entry for entry in entries if entry.id == id), None)
     if match is None:
-        raise CliError(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
+        raise CliError(f"no entry has the id `{id}`; `menugate memory list` shows the ids.")
     return match
 
 
@@ -133,7 +135,9 @@ def run_add(arguments: argparse.Namespace) -> int:
     if not text:
         raise CliError("the text is empty; write what to remember, in quotes.", code=2)
     if text != shorten_to_line(text, LONGEST):
-        raise CliError(f"an entry may have {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2)
+        raise CliError(
+            f"an entry may have at most {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2
+        )
     prepare_folders(settings)
     new_memory = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
     (entry,) = change_memory(settings, partial(remember_entries, memory=new_memory, new_id=new_id))

@@ -37,8 +37,8 @@ CHARS_PER_TOKEN = 4.4
 
 EXAMPLES = """
 menugate menus                 every mode, and when a model should enter it
-menugate menus swe             the tools of one mode, by its name, number, title or trigger
-menugate menus --tokens        what each listing and each mode costs a model
+menugate menus swe             the tools of one mode, given its name, number, title or trigger
+menugate menus --tokens        the tokens that each listing and each mode costs
 menugate menus data --json     for a program
 """
 ESTIMATE = "The token counts are estimates; for exact ones, `pip install 'menugate[tokens]'`."
@@ -82,11 +82,11 @@ def find_mode_by_words(words: str, menus: "Menus") -> "Mode":
     match route(words, menus):
         case Route(mode=name):
             mode = menus.get(name)
-            assert mode is not None, "the router answers with modes of the menus it was given"
+            assert mode is not None, "the router only returns modes from the menus it was given"
             return mode
         case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)
-            raise CliError(f"{quote_text(words)} names no single mode; you may mean one of these:\n{lines}", code=2)
+            raise CliError(f"{quote_text(words)} matches no single mode; did you mean one of these?\n{lines}", code=2)
         case _:
             names = join_names((mode.name for mode in menus), "and")
             raise CliError(f"there is no mode {quote_text(words)}; the modes are {names}.", code=2)
@@ -123,7 +123,7 @@ def show_root_costs(costs: "MenuCosts") -> None:
     flat = max(costs.root.values())
     say()
     tokens = format_count(costs.instructions, "token")
-    say_prose(f"Before it enters a mode, a model reads this much, including {tokens} of instructions:")
+    say_prose(f"What a model reads before it enters a mode, including {tokens} of instructions:")
     rows = [
         (str(listing), f"{count:,}", f"{100 - count * 100 // flat} % less" if count < flat else "", LISTINGS[listing])
         for listing, count in costs.root.items()
@@ -162,7 +162,7 @@ def show_mode(configuration: "Configuration", mode: "Mode", costs: "MenuCosts | 
     say((f"{mode.title} ({mode.name})", "bold"), f", {format_count(len(tools), 'tool')}")
     say_prose(mode.description)
     if mode.triggers:
-        say_prose(f"Also entered by: {', '.join(mode.triggers)}.")
+        say_prose(f"Other names: {', '.join(mode.triggers)}.")
     if costs:
         tokens = format_count(costs.modes[mode.name], "token")
         say_prose(f"Adds {'' if costs.exact else 'about '}{tokens} to the list.")

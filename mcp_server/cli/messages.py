@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from mcp_server.state.engine.rows import Message
 
 EXAMPLES = """
-menugate messages                  new messages, which then count as read
-menugate messages --keep           the same, but they stay unread
-menugate messages --all            the ones you have read, too
+menugate messages                  new messages; this marks them as read
+menugate messages --keep           the same, but leave them unread
+menugate messages --all            also those you have read
 menugate messages --json --keep    for a program
 """
 
@@ -58,7 +58,7 @@ def show(messages: Sequence["Message"], with_read: bool, reader: str) -> None:
         say_prose("No messages." if with_read else "No new messages; --all lists those you have read.")
     for message in messages:
         owner = f"{message.principal}  " if message.principal not in ("", reader) else ""
-        head = f"{format_time(message.at) if message.at else 'at a start'}  {owner}{message.session or 'menugate'}"
+        head = f"{format_time(message.at) if message.at else 'at startup'}  {owner}{message.session or 'menugate'}"
         say((head, "dim"), "" if message.read else ("  new", "yellow"))
         # Somebody else's words stand behind a mark that no line of our own begins with.
         say(indent(message.text, "| ", lambda _line: True))

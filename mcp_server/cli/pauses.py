@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PAUSE = """
 menugate pause                           pause all your runs; they keep their state
 menugate pause --reason "back at two"    and tell their models why
-menugate pause --session SESSION         pause one session; `menugate summary` names it
+menugate pause --session SESSION         pause one session; `menugate summary` shows its id
 """
 NEXT = """
 menugate next      resume; in `assisted`, for one unit of work
@@ -49,7 +49,7 @@ UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothin
 """Parts of the messages about a state that cannot be written, which are wrong for `stop`."""
 MAX_UNITS = 1000
 MAX_REASON_CHARS = 200
-REASON_HELP = "why, for the models whose calls are refused"
+REASON_HELP = "the reason, shown to the models whose calls are refused"
 
 
 def add(commands: CommandGroup) -> None:
@@ -86,7 +86,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     stored_hold, answers = give_order_and_wait(settings, lambda tx: (pause_session(tx), stops.give_order(tx, order)))
     reason = format_one_line(stored_hold.reason)
-    say_prose(f"Paused {describe_runs(session)}; models are told: {reason}. `menugate next` resumes.")
+    say_prose(f"Paused {describe_runs(session)}. Models see the reason: {reason}. `menugate next` resumes them.")
     other_work = tuple(words for _, words in find_running_work(find_other_states(settings)))
     return show_answers(
         replace(answers, running=(*answers.running, *other_work)), "Still running; `menugate stop` ends these"
@@ -97,7 +97,7 @@ def run_next(arguments: argparse.Namespace) -> int:
     from mcp_server.state import runs
 
     if not 1 <= arguments.units <= MAX_UNITS:
-        raise CliError(f"the number of units is from 1 to {MAX_UNITS}, not {arguments.units}.", code=2)
+        raise CliError(f"the number of units must be from 1 to {MAX_UNITS}, not {arguments.units}.", code=2)
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
 
@@ -141,7 +141,9 @@ def run_stop(arguments: argparse.Namespace) -> int:
         )
     except NoStateYet as wrong:
         if not everybody:
-            raise CliError(f"{wrong} Plain `menugate stop` ends everything that runs, on record or not.") from None
+            raise CliError(
+                f"{wrong} `menugate stop` without options ends everything that is running, recorded or not."
+            ) from None
         return end_unwritten(settings, str(wrong))
     if answers.unwritten and answers.silent and everybody:
         return end_unwritten(settings, f"{answers.unwritten.message} {answers.unwritten.way_out}")
@@ -149,10 +151,10 @@ def run_stop(arguments: argparse.Namespace) -> int:
     stopped_pids, silent_pids, ended = end_by_signal(find_other_states(settings) if everybody else ())
     if not (answers.ended or answers.running or answers.silent or stopped_pids or silent_pids):
         say("Nothing was running.")
-    code = show_answers(replace(answers, ended=(*answers.ended, *ended)), "Told to end, but still running")
+    code = show_answers(replace(answers, ended=(*answers.ended, *ended)), "Asked to end, but still running")
     if stopped_pids:
         servers = format_count(len(stopped_pids), "server with other keys", "servers with other keys")
-        say_prose(f"Stopped {servers} by a signal: {format_pids(stopped_pids)}.")
+        say_prose(f"Stopped {servers} with a signal: {format_pids(stopped_pids)}.")
         say_prose(
             "To resume there, type `menugate next` with the MENUGATE_STATE_HOME that the server was started with."
         )
@@ -176,7 +178,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     say_prose(f"The stop could not be recorded: {why}")
     show_answers(StopAnswers(ended=tuple(ended)), "")
     if stopped_pids:
-        say_prose(f"Stopped {format_count(len(stopped_pids), 'server')} by a signal: {format_pids(stopped_pids)}.")
+        say_prose(f"Stopped {format_count(len(stopped_pids), 'server')} with a signal: {format_pids(stopped_pids)}.")
         say_prose("New calls are refused until the stop is recorded. Fix the cause, then type `menugate next`.")
     if not (report_silent_servers(silent_pids) or stopped_pids):
         say("No server is running here.")
@@ -233,7 +235,7 @@ def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -
 
 def show_answers(answers: "StopAnswers", running: str) -> int:
     """What ended and what still runs, one per line; 1 if a server did not answer."""
-    of_others = "Still running for others; choose them with `--principal NAME`"
+    of_others = "Still running for other principals; choose one with `--principal NAME`"
     for heading, names in (("Ended", answers.ended), (running, answers.running), (of_others, answers.of_others)):
         if names:
             say(f"{heading}:")

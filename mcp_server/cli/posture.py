@@ -55,9 +55,9 @@ menugate control assisted --scope next-milestone   from the next run on, pause a
         "profile",
         """
 menugate profile                                 the profile, and who set it
-menugate profile trusted                         commits and any command run unasked, in the sandbox
-menugate profile trusted --scope for-next-unit   for one unit of work, then back again
-menugate profile restricted --for alice          for somebody who connects with a token
+menugate profile trusted                         commits and all commands run in the sandbox without asking you
+menugate profile trusted --scope for-next-unit   for the next unit of work only
+menugate profile restricted --for alice          for alice, who connects with her own token
 """,
     ),
     "model": (
@@ -71,20 +71,20 @@ menugate model fast --scope next-milestone    recorded from the next run on
         "ai_mode",
         """
 menugate ai-mode chat     talk only; change nothing, whatever the profile
-menugate ai-mode agent    act
+menugate ai-mode agent    act, as far as the profile allows
 """,
     ),
     "reasoning": (
         "reasoning",
         """
-menugate reasoning on     runs start with a plan, and think between steps
+menugate reasoning on     runs start with a plan and think between steps
 menugate reasoning off    runs act at once
 """,
     ),
 }
 AUTONOMOUS = """
 menugate autonomous                                runs continue until done, blocked or out of budget
-menugate autonomous --permission-profile normal    and under this profile
+menugate autonomous --permission-profile normal    also set the profile
 """
 
 
@@ -93,7 +93,7 @@ def add(commands: CommandGroup) -> None:
         if commands.only in (None, noun):
             one = commands.add(noun, examples, run)
             words = tuple(map(str, list_axis_words(AXES[axis])))
-            one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="what to set it to")
+            one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="the new value")
             one.set_defaults(axis=axis)
             add_change_flags(one, axis)
     if commands.only in (None, "autonomous"):
@@ -117,10 +117,8 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
 
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
     one.add_argument("--session", metavar="ID", default="", help="with --scope, count only this session's units")
-    one.add_argument(
-        "--for", dest="whom", metavar="PRINCIPAL", help="choose for somebody else, by the name of their token"
-    )
-    one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
+    one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="set it for another principal, such as `alice`")
+    one.add_argument("--reason", metavar="TEXT", default="", help="the reason, for the record")
     add_place(one)
     add_json(one)
 
@@ -164,7 +162,10 @@ def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
     words = {axis: getattr(arguments, f"axis_{axis}", None) for axis in AXES}
     if getattr(arguments, "autonomous", False):
         if words["run_control"] not in (None, "autonomous"):
-            raise CliError(f"`--autonomous` and `--control {words['run_control']}` cannot both hold.", code=2)
+            raise CliError(
+                f"`--autonomous` and `--control {words['run_control']}` contradict each other; give one of them.",
+                code=2,
+            )
         words["run_control"] = "autonomous"
     if arguments.value is not None:
         words[arguments.axis] = arguments.value

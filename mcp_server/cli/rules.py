@@ -28,11 +28,11 @@ menugate rules test                      try every example, and show which rule 
 menugate rules test --config new.yaml    a configuration, before you use it
 """
 LIST = """
-menugate rules list           the operator's rules, and the workspace's with those that do not count yet
+menugate rules list           every rule, including those of the workspace that do not apply yet
 menugate rules list --json    for a program
 """
 TEST = """
-menugate rules test           each example, its rule, and the rule that decides such a call
+menugate rules test           each example, its rule and the rule that decides the call
 menugate rules test --json    for a program; exits 1 if an example fails
 """
 COLOURS = {"block": "red", "deny": "red", "ask": "yellow", "allow": "green"}
@@ -84,7 +84,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     print_table(rows, head=("list", "rule", "whose", "written in"), paint=COLOURS)
     if any(not rule.counts for rule in rules):
         say()
-        say_prose("Rules that are set aside count once you trust this folder; see `menugate trust --show`.")
+        say_prose("Rules that are set aside apply once you trust this folder; see `menugate trust --show`.")
     return 0
 
 

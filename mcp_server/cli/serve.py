@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
 menugate serve --workspace ~/code/app --mode swe  only one mode, whose tools are always listed
-menugate serve --http 127.0.0.1:7391              over HTTP; prints the address, the token and a line for a host
+menugate serve --http 127.0.0.1:7391              over HTTP; prints the address, the token and a command for the host
 menugate serve --profile restricted               read only
 """
 
@@ -84,7 +84,7 @@ async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> Non
         listener = open_listening_socket(*settings.http)
     except OSError as wrong:
         address = f"{settings.http[0]}:{settings.http[1]}"
-        raise CliError(f"cannot listen on {address} ({wrong.strerror}); name another with --http.") from None
+        raise CliError(f"cannot listen on {address} ({wrong.strerror}); name another address with --http.") from None
     host, port = settings.http[0], int(listener.getsockname()[1])
     hosts = build_local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
@@ -120,4 +120,4 @@ def announce(settings: "Settings", address: str, token: str | None, fixed: str =
         say(f"  runs from {fixed}")
     say("  to connect a host, for example:")
     say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
-    say("ready; Ctrl-C stops it")
+    say("ready; press Ctrl-C to stop")

@@ -129,7 +129,7 @@ def find_judging_server(arguments: argparse.Namespace, settings: "Settings", str
     """The server to decide by; None if none runs, if several differ, or if a configuration was named."""
     servers, pid = get_running_servers(settings), getattr(arguments, "server", None)
     if pid is not None and (arguments.config or pid not in [server.pid for server in servers]):
-        raise CliError(f"no server of this folder has the process id {pid}; `menugate status` lists them.", code=2)
+        raise CliError(f"no server here has the process id {pid}; `menugate status` lists the servers.", code=2)
     if arguments.config:
         return None
     by_judgement = {get_judgement_key(server): server for server in servers if pid in (None, server.pid)}

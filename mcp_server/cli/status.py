@@ -85,7 +85,7 @@ def show_status(facts: dict[str, Any]) -> None:
         value = {True: "on", False: "off"}.get(setting["value"], setting["value"])
         rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {setting['from']}"))
     if narrowing := facts["narrowed"]:
-        rows.append(("narrowed", f"{narrowing['says']} To get the usual posture back, type one after another:"))
+        rows.append(("narrowed", f"{narrowing['says']} To restore the usual posture, type these commands:"))
         rows += [("", command) for command in narrowing["commands"]]
     rows += [
         ("ceiling", describe_ceiling(facts["ceiling"], facts["ceiling_set_by"])),
@@ -122,7 +122,7 @@ def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("keys", f"{folder or 'none on disk'}{lifetime_text}")]
     rows += [("", text) for text in facts["unfit_keys"]]
     if facts["foreign"]:
-        text = "belongs to another account; it is left alone, and only the choices in it that narrow count here"
+        text = "belongs to another account; menugate leaves it alone and applies only its restricting choices"
         rows.append(("", f"{facts['foreign']} {text}"))
     return rows
 

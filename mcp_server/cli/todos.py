@@ -29,7 +29,7 @@ menugate todos accept 3f9c12ab                 it is done
 menugate todos reject 3f9c12ab "tests fail"    it is not done, and the agent must continue
 """
 LIST = """
-menugate todos list --status claimed    what needs a check, or your decision
+menugate todos list --status claimed    todos that need a check or your decision
 menugate todos list --json              for a program
 """
 SHOW = """
@@ -41,7 +41,7 @@ menugate todos accept 3f9c12ab                   it is done
 menugate todos accept 3f9c12ab "seen in a demo"  and why you think so
 """
 REJECT = """
-menugate todos reject 3f9c12ab "the help text is missing"    the model reads your words
+menugate todos reject 3f9c12ab "the help text is missing"    the model sees the reason
 """
 MAX_TITLE_CHARS = 80
 
@@ -54,7 +54,7 @@ def add(commands: CommandGroup) -> None:
     accept_action = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
     reject_action = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
     for action in (show_action, accept_action, reject_action):
-        action.add_argument("id", metavar="ID", help="the id of the todo, or the beginning of it")
+        action.add_argument("id", metavar="ID", help="the id of the todo, or the start of it")
     accept_action.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
     reject_action.add_argument("note", metavar="WORDS", help="what is missing")
     for action in (list_action, show_action, accept_action, reject_action):
@@ -140,7 +140,7 @@ def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
         raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` lists them.")
     if len(matches) > 1:
         names = join_names((todo[1].id for todo in matches[:10]), "and")
-        raise CliError(f"several todos begin with `{id[:40]}`: {names}.")
+        raise CliError(f"the ids of several todos begin with `{id[:40]}`: {names}.")
     return matches[0]
 
 

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 TRUST = """
-menugate trust --show    show what would count, and change nothing
-menugate trust           its allow rules count from now on, its prompts from the next start of a server
+menugate trust --show    show what would apply, and change nothing
+menugate trust           its allow rules apply at once, its prompts when a server next starts
 """
 UNTRUST = """
-menugate untrust    its allow rules and prompts no longer count; rules that narrow still do
+menugate untrust    its allow rules and prompts no longer apply; rules that narrow still do
 """
 
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("trust", TRUST, run)
-    command.add_argument("--show", action="store_true", help="only show what would count")
+    command.add_argument("--show", action="store_true", help="only show what would apply")
     add_place(command)
     add_json(command)
     other = commands.add("untrust", UNTRUST, run_untrust)
@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     show(arguments, replace(configuration, trusted=True), settings)
     note(
-        "Trusted until one of these files changes. Running servers apply the rules at once, prompts when they restart."
+        "Trusted until one of these files changes. Running servers apply the rules at once, and the prompts when they "
+        "restart."
     )
     return 0
 
@@ -98,8 +99,8 @@ def show_trust(configuration: "Configuration", settings: "Settings") -> None:
         say_prose("This folder has no menugate.yaml and no menugate.prompts/.")
         return
     rows = [("files", name) for name in own.texts]
-    rows += [("counts anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
-    by_trust = "counts" if configuration.trusted else "counts if trusted"
+    rows += [("applies anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
+    by_trust = "counts" if configuration.trusted else "applies if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     print_table(rows)

@@ -122,7 +122,7 @@ def render_overview(topics: Iterable[str]) -> str:
     more = (
         ("menugate help COMMAND", "one command, with examples"),
         ("menugate help TOPIC", f"one subject: {join_names(topics)}"),
-        ("docs/", "the whole manual; docs/hosts.md connects a host, docs/posture.md is about what may run"),
+        ("docs/", "the whole manual; docs/hosts.md shows how to connect a host, docs/posture.md what may run"),
     )
     rows = [render_row(name, says, 23, width) for name, says in more]
     return "\n\n".join([*parts, "\n".join([render_heading("More help"), *rows])]) + "\n"

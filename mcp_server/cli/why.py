@@ -61,14 +61,14 @@ class CallHistory:
         if self.call.kind != "intent":
             return str(fields.get("reason") or "no reason was recorded")
         if fields.get("rule"):
-            return "an allow rule spared the question that would have been asked"
+            return "an allow rule replaced the question you would have been asked"
         if self.questions:
             return "you were asked about exactly this call before, and no layer objected any more"
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
 
     def _describe_choice(self) -> str:
         if self.posture_choice is None:
-            return "nobody; these are the operator's settings or the defaults"
+            return "the operator's settings or the defaults"
         fields = self.posture_choice.fields
         return (
             f"{fields.get('principal')}, in row {self.posture_choice.seq}, {format_time(self.posture_choice.at)}:"
@@ -77,7 +77,7 @@ class CallHistory:
 
     def _describe_ending(self) -> str:
         if self.outcome is None:
-            return "not yet: the call is still running, or its process ended before it did"
+            return "none yet: the call is still running, or its process ended first"
         fields = self.outcome.fields
         code = f" with {fields['code']}" if fields.get("code") else ""
         return f"{fields.get('ending')}{code} after {fields.get('latency_us', 0) / 1000:.1f} ms, row {self.outcome.seq}"
@@ -116,7 +116,7 @@ def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
 
 
 def _describe_caller(fields: Any) -> str:
-    client = fields.get("client") or "a client without a name"
+    client = fields.get("client") or "an unnamed client"
     carried = f", through {fields['carrier']}" if fields.get("carrier") else ""
     return (
         f"{client} over {fields.get('transport') or 'an unknown transport'}{carried}, for {fields.get('principal')};"

@@ -11,9 +11,7 @@ def prepare_folders(settings: Settings) -> None:
     for folder in settings.state_folders:
         if folder.is_symlink():
             # It may have come with the workspace, and lead to where a tool reads and writes.
-            raise BuildError(
-                f"{folder} is a link, and menugate keeps its state in a folder that is really there; take it away."
-            )
+            raise BuildError(f"{folder} is a link, but menugate keeps its state in a real folder; remove the link.")
     # A missing folder cannot be protected from a program that creates it, and a workspace may be a whole home.
     places = (settings.operators, *settings.key_places)
     inside = [place for place in places if place.resolve() in settings.protected_inside_workspace]
@@ -21,7 +19,9 @@ def prepare_folders(settings: Settings) -> None:
         try:
             make_private_folder(folder)
         except OSError as wrong:
-            raise BuildError(f"{folder} cannot be made ({wrong.strerror}); menugate keeps its state there.") from wrong
+            raise BuildError(
+                f"{folder} cannot be created ({wrong.strerror}); menugate keeps its state there."
+            ) from wrong
     if settings.operators.resolve() == settings.workspace:
         with suppress(FileExistsError):
             os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -290,7 +290,9 @@ def find_duplicate_tools(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
         for tool in pack.tools:
             if tool.name in owners:
                 faults.append(
-                    ConfigFault(f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} has a tool of that name")
+                    ConfigFault(
+                        f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} already has a tool with that name"
+                    )
                 )
             owners.setdefault(tool.name, f"the pack {pack.name}")
     return tuple(faults)

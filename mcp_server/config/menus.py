@@ -47,11 +47,11 @@ TOOLS = ListField(TOOL, min_items=1, max_items=1000)
 
 TEXTS = {
     "title": KeySpec(TITLE, "what people see instead of the name", required=True),
-    "role": KeySpec(SENTENCE, "one sentence: who the reader is in this mode", required=True),
+    "role": KeySpec(SENTENCE, "one sentence: the role of the model in this mode", required=True),
     "goal": KeySpec(SENTENCE, "one sentence: what to achieve", required=True),
     "offers": KeySpec(SENTENCE, "one sentence: what the tools can do", required=True),
     "when": KeySpec(
-        CLAUSE, "when to use it, as the words after `Use it`; shown next to the name at ROOT", required=True
+        CLAUSE, "when to use it: the words that follow `Use it`, shown next to the name at ROOT", required=True
     ),
     "remember": KeySpec(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
 }
@@ -64,7 +64,7 @@ CHANGES = {
 
 WHOLE = RecordField(
     {
-        "name": KeySpec(NAME, "what `menu_enter` is called with", required=True),
+        "name": KeySpec(NAME, "the name to pass to `menu_enter`", required=True),
         **TEXTS,
         "order": ORDER,
         "triggers": MORE,
@@ -81,7 +81,7 @@ DERIVED = RecordField(
         "triggers": MORE,
         **CHANGES,
     },
-    "A new mode with another mode's tools and texts to begin with.",
+    "A new mode that starts with another mode's tools and texts.",
 )
 CHANGE = RecordField(
     {
@@ -152,7 +152,7 @@ def _read_pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[F
         return []
     files = [name for name in names if not name.startswith(".") and not (shipped and name in TABLES)]
     if len(files) > MOST_FILES:
-        findings.add(SourceLocation(str(folder)), f"there are {len(files)} files; {MOST_FILES} is the most")
+        findings.add(SourceLocation(str(folder)), f"there are {len(files)} files; the limit is {MOST_FILES}")
     return [page for name in files[:MOST_FILES] if (page := _read_page(folder / name, findings)) is not None]
 
 
@@ -160,7 +160,7 @@ def _read_page(path: Path, findings: FaultCollector) -> Fields | None:
     if path.name in TABLES:
         findings.add(
             SourceLocation(str(path)),
-            "this table is menugate's own; hosts are added under `hosts` in the configuration",
+            "this table is menugate's own; add hosts under `hosts` in the configuration",
         )
         return None
     node = read_yaml_file(path, findings)
@@ -192,8 +192,8 @@ class _Shelf:
             return
         if name.text in self._pages:
             first = self._pages[name.text].place.file
-            hint = f"; to change that one, write `extends: {name.text}` and no name" if parent is None else ""
-            self._findings.add(name.place, f"there is a mode `{name.text}` already, in {first}{hint}")
+            hint = f"; to change that one, write `extends: {name.text}` and leave out `name`" if parent is None else ""
+            self._findings.add(name.place, f"there is already a mode `{name.text}`, in {first}{hint}")
             return
         self._pages[name.text] = page
 
@@ -260,5 +260,5 @@ def _check_length(draft: ModeDraft, findings: FaultCollector) -> None:
     mode = draft.mode
     if mode is not None and len(mode.description) > LONGEST_DESCRIPTION:
         length = len(mode.description)
-        message = f"the mode's sentences make {length} characters together; {LONGEST_DESCRIPTION} is the most"
+        message = f"the mode's sentences make {length} characters together; the limit is {LONGEST_DESCRIPTION}"
         findings.add(draft.name.place, message)

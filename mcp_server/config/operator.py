@@ -210,7 +210,7 @@ def _read_posture(fields: Fields, ceiling: Profile, findings: FaultCollector) ->
     entry = get_leaf(fields, "profile")
     profile = Profile(entry.text) if entry else usual.profile
     if entry and not ceiling.covers(profile):
-        findings.add(entry.place, f"`{profile}` is above `max_profile`, `{ceiling}`; lower the one or raise the other")
+        findings.add(entry.place, f"`{profile}` is above `max_profile`, `{ceiling}`; lower one or raise the other")
     return Posture(
         work_mode=WorkMode(get_text(fields, "work_mode") or usual.work_mode),
         run_control=RunControl(get_text(fields, "run_control") or usual.run_control),

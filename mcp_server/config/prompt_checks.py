@@ -26,9 +26,9 @@ CHANGING = (
     r"|turn(?:s|ed|ing)?|mov(?:e|es|ed|ing)|go(?:es|ing)?|chang(?:e|es)|request(?:s|ed|ing)?|grant(?:s|ed|ing)?"
     r"|increas(?:e|es|ed|ing)|need(?:s|ed)?|requir(?:e|es|ed|ing)|works?[ ]better[ ]in|try|use|enter(?:s|ed|ing)?)"
 )
-OWNERSHIP = "it mentions changing what only the person may change"
-REASONING = "it leaves reasoning to the model, but the person decides about that"
-COMMAND = "it names a command that only the person may use"
+OWNERSHIP = "it mentions changing what only the user may change"
+REASONING = "it lets the model decide about reasoning, but the user decides that"
+COMMAND = "it names a command that only the user may run"
 PATTERNS = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (

@@ -25,11 +25,11 @@ FILE = "menugate.yaml"
 PROMPTS = "menugate.prompts"
 FOLDER = RecordField(
     {
-        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` applies once the person trusts the folder"),
+        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` applies once the user trusts the folder"),
         "max_profile": KeySpec(PROFILES, "the highest permission profile for work in this folder"),
         "budget": KeySpec(BUDGET, "what a run may spend here; the lower limit applies"),
     },
-    "Settings for work in this folder. They narrow; what they allow applies once the person trusts the folder.",
+    "Settings for work in this folder. They narrow; what they allow applies once the user trusts the folder.",
 )
 
 

@@ -1,4 +1,4 @@
-"""How are a moment, somebody else's words and an error written for a person?"""
+"""How are times, text from elsewhere and errors shown to the user?"""
 
 from datetime import datetime
 
@@ -6,14 +6,14 @@ from mcp_server.model.text import escape_unprintable
 
 
 class ViewError(Exception):
-    """What the person asked to see cannot be shown; the message says why, and what to do."""
+    """A view cannot be shown; the message says why, and what to do."""
 
 
 def format_one_line(text: str) -> str:
-    """Somebody else's words inside a line of ours, with line breaks escaped so that they cannot fake another line."""
+    """Put text from elsewhere on one line, with line breaks escaped so that it cannot fake another line."""
     return escape_unprintable(text).replace("\n", r"\n").replace("\t", r"\t")
 
 
 def format_time(at_ns: int) -> str:
-    """A moment of the ledger, in this machine's time zone."""
+    """Format a time of the ledger in this machine's time zone."""
     return datetime.fromtimestamp(at_ns / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")
