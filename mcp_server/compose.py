@@ -219,8 +219,8 @@ def load_http_token(settings: Settings) -> str | None:
 def collect_secrets(configuration: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
     """Collect the values that must never appear in any output."""
     review = configuration.library.config.review
-    values = (*settings.secret_values, token, read_variable(review.key) if review else "")
-    return tuple(secret for secret in values if secret)
+    candidates = (*settings.secret_values, token, read_variable(review.key) if review else "")
+    return tuple(secret for secret in candidates if secret)
 
 
 def log_failure(what: str, fault: BaseException) -> None:

@@ -111,12 +111,12 @@ class ConfigurationReload:
     async def _check_for_changes(self) -> None:
         # Whatever interrupts this, the next call checks again.
         self.current_policy.stale = True
-        stamps, still = self._read_stamps()
-        if stamps != self._stamps or still != self._still:
-            self._stamps, self._still = stamps, still
-            before = self._paths
-            self._take_over(self._read(), still)
-            self._dirty = self._dirty or self._paths != before
+        stamps, settled = self._read_stamps()
+        if stamps != self._stamps or settled != self._still:
+            self._stamps, self._still = stamps, settled
+            paths_before = self._paths
+            self._take_over(self._read(), settled)
+            self._dirty = self._dirty or self._paths != paths_before
         if self._behind:
             await self.postures.refresh()
             self._behind = False
@@ -151,8 +151,8 @@ class ConfigurationReload:
         """Show commands that cannot see this process that it is running."""
         try:
             self._lock = LifeLock.take(self.settings.state)
-        except OSError as wrong:
-            log.warning("could not record that this server is running: %s", wrong)
+        except OSError as error:
+            log.warning("could not record that this server is running: %s", error)
 
     def close(self) -> None:
         self._watch.stop_watching()
@@ -169,60 +169,68 @@ class ConfigurationReload:
             config = None
         # Include the newest version: a command may find the file half written.
         older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
-        said = Server(
+        server = Server(
             pid=pid,
             born=read_start_time(pid),
             config=str(config) if config else None,
             profile=settings.profile,
             max_profile=settings.max_profile,
-            menus=[str(one) for one in settings.menus],
+            menus=[str(configuration) for configuration in settings.menus],
             since=self.since,
             fault=self.fault,
             restart=self._find_restart_keys(),
             texts=texts,
-            older=[{path: one.said.get(Path(path)) for path in self._get_held_texts()} for one in older],
+            older=[
+                {path: configuration.said.get(Path(path)) for path in self._get_held_texts()} for configuration in older
+            ],
             stoppable=self.stoppable,
         )
         try:
-            publish_server(settings.state, said)
+            publish_server(settings.state, server)
             self._unsaid = False
-        except OSError as wrong:
+        except OSError as error:
             if not self._unsaid:
-                log.warning("could not record which configuration is in force: %s", wrong)
+                log.warning("could not record which configuration is in force: %s", error)
             self._unsaid = True
 
     def _get_held_texts(self) -> dict[str, str | None]:
         """Return the text of each file that is in force; None for a file that never was."""
-        every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
-        return {str(path): self.held.said.get(path) for path in every}
+        paths = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
+        return {str(path): self.held.said.get(path) for path in paths}
 
     def _read(self) -> RenewedConfiguration:
         """Read the files as they are now; return them and why any of them is ignored."""
-        usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
-        if config is None or (config == usual and config not in self.held.said):
+        default_config, config = self.settings.operators / OPERATORS_FILE, self.settings.config
+        if config is None or (config == default_config and config not in self.held.said):
             # It may appear after the start, and disappear before it was ever in force.
-            self.settings = replace(self.settings, config=usual if _read_stamp(usual) else None)
+            self.settings = replace(self.settings, config=default_config if _read_stamp(default_config) else None)
             self._paths = tuple(self._get_watched_paths())
         try:
             return reload_configuration(self.held, self.settings)
-        except Exception as wrong:  # catch everything: a call is judged by the last valid version, never by nothing
+        except Exception as error:  # catch everything: a call is judged by the last valid version, never by nothing
             log.exception("the changed configuration could not be applied")
-            return RenewedConfiguration(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
+            return RenewedConfiguration(self.held, f"it could not be read ({type(error).__name__})", False, False)
 
-    def _take_over(self, found: RenewedConfiguration, still: bool) -> None:
-        known, self.fault = self.fault, found.fault
-        if found.fault and found.fault != known:
-            log.warning("the last valid rules stay in force: %s", found.fault)
-        now, before = found.configuration, self.held
-        alike = (now.said, now.own, now.trusted) == (before.said, before.own, before.trusted)
-        operators = keep_stricter(self._operators, now, still and found.operators, lambda one: one.library.config)
-        owns = keep_stricter(self._owns, now, still and found.own, lambda one: one.own)
-        if not alike or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
-            self.since = self.since if alike else time.time_ns()
-            self.held, self._operators, self._owns = now, operators, owns
+    def _take_over(self, renewed: RenewedConfiguration, settled: bool) -> None:
+        previous_fault, self.fault = self.fault, renewed.fault
+        if renewed.fault and renewed.fault != previous_fault:
+            log.warning("the last valid rules stay in force: %s", renewed.fault)
+        configuration, held = renewed.configuration, self.held
+        unchanged = (configuration.said, configuration.own, configuration.trusted) == (
+            held.said,
+            held.own,
+            held.trusted,
+        )
+        operators = keep_stricter(
+            self._operators, configuration, settled and renewed.operators, lambda one: one.library.config
+        )
+        owns = keep_stricter(self._owns, configuration, settled and renewed.own, lambda one: one.own)
+        if not unchanged or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
+            self.since = self.since if unchanged else time.time_ns()
+            self.held, self._operators, self._owns = configuration, operators, owns
             self._apply_configuration()
             self._paths = tuple(self._get_watched_paths())
-        elif found.fault == known:
+        elif renewed.fault == previous_fault:
             return
         self._news = True
         self.publish_judgement()
@@ -233,39 +241,42 @@ class ConfigurationReload:
             *map(self._build_with_operators, self._operators[:-1]),
             *map(self._build_with_workspace, self._owns[:-1]),
         ]
-        now = combine_configurations([*self._older, self.held])
+        combined = combine_configurations([*self._older, self.held])
         policy = replace(
-            self.current_policy.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
+            self.current_policy.policy,
+            rules=combined.policy.rules,
+            ceiling=combined.policy.ceiling,
+            budget=combined.policy.budget,
         )
         self.current_policy.policy = policy
         self.changed(policy)
-        self.postures.limits = get_limits(now, self.settings)
+        self.postures.limits = get_limits(combined, self.settings)
         self._behind = self._moved = True
 
-    def _build_with_operators(self, one: Configuration) -> Configuration:
-        said = one.said.get(self.settings.config) if self.settings.config else None
-        made = apply_configuration(replace(self.held, library=one.library), self.settings, said)
-        return made if isinstance(made, Configuration) else one
+    def _build_with_operators(self, version: Configuration) -> Configuration:
+        operator_text = version.said.get(self.settings.config) if self.settings.config else None
+        applied = apply_configuration(replace(self.held, library=version.library), self.settings, operator_text)
+        return applied if isinstance(applied, Configuration) else version
 
-    def _build_with_workspace(self, one: Configuration) -> Configuration:
-        said = self.held.said.get(self.settings.config) if self.settings.config else None
-        made = apply_configuration(replace(self.held, own=one.own), self.settings, said)
-        return made if isinstance(made, Configuration) else one
+    def _build_with_workspace(self, version: Configuration) -> Configuration:
+        operator_text = self.held.said.get(self.settings.config) if self.settings.config else None
+        applied = apply_configuration(replace(self.held, own=version.own), self.settings, operator_text)
+        return applied if isinstance(applied, Configuration) else version
 
     def _find_restart_keys(self) -> list[str]:
         before, now = self.started.library.config, self.held.library.config
-        names = [one.name for one in fields(before) if getattr(before, one.name) != getattr(now, one.name)]
-        found = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
-        words = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
-        told = words and (self.started.own.prompts or self.held.own.prompts)
-        return sorted({*found, *((PROMPTS,) if told else ())})
+        names = [key.name for key in fields(before) if getattr(before, key.name) != getattr(now, key.name)]
+        keys = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
+        prompts_changed = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
+        restart_for_prompts = prompts_changed and (self.started.own.prompts or self.held.own.prompts)
+        return sorted({*keys, *((PROMPTS,) if restart_for_prompts else ())})
 
     def _read_stamps(self) -> tuple[Stamps, bool]:
         """Return the metadata of the files, and whether they have settled."""
         stamps = tuple(map(_read_stamp, self._paths))
         now = time.time_ns()
         # A date in the future says nothing about the last write.
-        dates = (date for one in stamps if one for date in one[:2])
+        dates = (date for stamp in stamps if stamp for date in stamp[:2])
         return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
 
     def _get_watched_paths(self) -> Iterator[str]:
@@ -282,26 +293,33 @@ class ConfigurationReload:
 
 
 def keep_stricter(
-    before: Sequence[Configuration],
-    now: Configuration,
-    rested: bool,
-    word: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
+    versions: Sequence[Configuration],
+    newest: Configuration,
+    settled: bool,
+    get_part: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
 ) -> tuple[Configuration, ...]:
     """Keep the earlier versions that forbid something the newest one allows."""
-    return (*(() if rested else (one for one in before if not is_as_strict_as(word(now), word(one)))), now)
+    return (
+        *(
+            ()
+            if settled
+            else (version for version in versions if not is_as_strict_as(get_part(newest), get_part(version)))
+        ),
+        newest,
+    )
 
 
 def _read_stamp(path: Path | str) -> tuple[int, ...] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
+        status = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
 
 
 def find_server_differences(settings: Settings) -> Iterator[tuple[Server, str]]:
     """Yield what is configured but not in force, for each of the running servers."""
-    for one in load_servers(settings.state):
-        yield from ((one, says) for says in one.differences)
-        if one.config != (str(settings.config) if settings.config else None):
-            yield one, f"Process {one.pid} uses {one.config or 'no configuration'}."
+    for server in load_servers(settings.state):
+        yield from ((server, difference) for difference in server.differences)
+        if server.config != (str(settings.config) if settings.config else None):
+            yield server, f"Process {server.pid} uses {server.config or 'no configuration'}."

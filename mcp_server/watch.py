@@ -55,11 +55,11 @@ def _find_watched_folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]
     for path in paths:
         if os.path.realpath(path) != path:
             raise OSError("a link's target changes in another folder")
-        here = Path(path)
-        above = next(one for one in here.parents if one.is_dir())
-        for one in (above, here) if here.is_dir() else (above,):
-            found = one.stat()
-            yield str(one), found.st_dev, found.st_ino
+        watched = Path(path)
+        parent = next(folder for folder in watched.parents if folder.is_dir())
+        for folder in (parent, watched) if watched.is_dir() else (parent,):
+            status = folder.stat()
+            yield str(folder), status.st_dev, status.st_ino
 
 
 def _open_event_file(folders: Iterable[str]) -> int:

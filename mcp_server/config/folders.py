@@ -1,4 +1,4 @@
-"""Which folders must be there before anything is opened, and are they really folders?"""
+"""Which folders must exist before anything is opened, and are they really folders?"""
 
 import os
 from contextlib import suppress
@@ -10,7 +10,7 @@ from mcp_server.state.location import make_private_folder
 def prepare_folders(settings: Settings) -> None:
     for folder in settings.state_folders:
         if folder.is_symlink():
-            # It may have come with the workspace, and lead to where a tool reads and writes.
+            # The link may have come with the workspace, and lead to a folder where tools read and write.
             raise BuildError(f"{folder} is a link, but menugate keeps its state in a real folder; remove the link.")
     # A missing folder cannot be protected from a program that creates it, and a workspace may be a whole home.
     places = (settings.operators, *settings.key_places)
@@ -26,7 +26,7 @@ def prepare_folders(settings: Settings) -> None:
         with suppress(FileExistsError):
             os.close(os.open(settings.workspace / OPERATORS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     ignore = settings.state_folders[0] / ".gitignore"
-    # A courtesy to the person's repository. A failure must not keep a server from reading what is there.
+    # A courtesy to the user's repository. A failure must not keep a server from reading the state.
     with suppress(OSError):
         if not ignore.exists():
             ignore.write_text("*\n")

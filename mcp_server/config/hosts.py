@@ -1,4 +1,4 @@
-"""Which listing does a host get, by the name it gives itself?"""
+"""Which listing does a host get? The table is looked up by the name that the host gives itself."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How high may the profile go, for whom, and where does a person start who has chosen nothing yet?
+"""How high may each principal's profile go, and with which posture does each start?
 
 A command that changes the posture needs this and no more, so it is read without menus, prompts, rules and tools.
 """
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Limits:
     posture: Posture = field(default_factory=Posture)
-    """Where a person starts; never above the ceiling."""
+    """The posture to start with; never above the ceiling."""
     start_profile: Profile = Profile.NORMAL
-    """The profile to start with, as an option or the operator's file says it, whatever the ceiling."""
+    """The profile to start with, from an option or the operator's file, regardless of the ceiling."""
     ceiling: Profile = Profile.UNRESTRICTED
     ceilings: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
-    """Those of the principals that the operator gave a token."""
+    """The ceilings of the principals to whom the operator gave a token."""
     set_by: str = ""
-    """Who set the ceiling, in words for the person."""
+    """Who set the ceiling, described for the user."""
 
     def get_ceiling(self, principal: str) -> Profile:
         """The highest profile that this principal can have."""
         return get_lower_profile(self.ceiling, self.ceilings.get(principal))
 
     def apply_choice(self, principal: str, choice: PostureChoice | None) -> Posture:
-        """The posture that a choice comes to."""
+        """Return the posture that results from a choice."""
         return (choice.apply_to(self.posture) if choice else self.posture).cap_profile(self.get_ceiling(principal))
 
     def find_ceiling_problem(self, principal: str, change: PostureChange) -> Problem | None:
-        """Why this principal cannot have the profile of the change; None if they can."""
+        """Explain why this principal cannot have the profile of the change; None if they can."""
         wished, ceiling = change.axes.get("profile"), self.get_ceiling(principal)
         if not isinstance(wished, Profile) or ceiling.covers(wished):
             return None
@@ -51,7 +51,7 @@ class Limits:
 
 
 def load_limits(settings: Settings) -> Limits | None:
-    """The limits that the files on disk set; None if one of them has faults."""
+    """Load the limits from the files on disk; None if one of them has faults."""
     operator, own_ceiling = None, Profile.UNRESTRICTED
     own_file = settings.workspace / OPERATORS_FILE
     # Most people have neither file; without one, nothing that reads YAML is imported.
@@ -88,9 +88,9 @@ def build_limits(settings: Settings, operator: "OperatorConfig | None", own_ceil
 
 
 def describe_ceiling_source(ceiling: Profile, written: Profile, settings: Settings) -> str:
-    """Who says how high the profile may go, in words for the person. `written`: what the operator's file says."""
+    """Describe for the user who sets the ceiling. `written` is the one in the operator's file."""
     if ceiling is Profile.UNRESTRICTED:
-        return "nobody (no limit set)"
+        return "nothing (no limit set)"
     if ceiling is written:
         return f"`max_profile` in {settings.config}"
     if ceiling is settings.max_profile:

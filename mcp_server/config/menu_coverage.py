@@ -1,6 +1,6 @@
-"""Do the menus and the registry fit together? Every tool on a menu, every menu entry a tool, every mode reachable.
+"""Do the menus and the tools match? Every tool is on a menu, every menu entry is a tool, every mode can be entered.
 
-Checked in all directions at start, by `menugate check` and in the tests, with everything that is wrong told at once.
+Checked in both directions at startup, by `menugate check` and in the tests; all faults are reported at once.
 """
 
 import re
@@ -15,12 +15,12 @@ from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import HINT_NAMES, READING, Effect, Hints, LazyFunction, Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
-# The smallest of what hosts allow: some cut names off, some drop the tool without a word.
+# The lowest limit among hosts: some cut names off, some drop the tool silently.
 LONGEST_NAME = 40
 ALWAYS_THERE = frozenset({*META_TOOLS, *CARRIERS})
 LONGEST_DESCRIPTION = 1024
 CHANGING = frozenset(Effect) - READING - {Effect.EXEC}
-"""What no tool may do that says it only reads. Running a program may be reading: a language server's answer is."""
+"""Effects that contradict a `read_only` hint. Running a program does not: asking a language server only reads."""
 
 
 def validate_tool_coverage(
@@ -42,13 +42,13 @@ def validate_tool_coverage(
 
 
 def is_covered(registered: Collection[str], menus: Menus) -> tuple[bool, list[str]]:
-    """The same question in its plainest form: is every tool in at least one mode, and which are not?"""
+    """Return whether every tool is in at least one mode, and the tools that are not."""
     unmapped = sorted(set(registered) - ALWAYS_THERE - {tool for mode in menus for tool in mode.tools})
     return not unmapped, unmapped
 
 
 def find_tool_source(tool: Tool) -> SourceLocation:
-    """Where the tool is written, for messages."""
+    """Find where the tool is defined, for messages."""
     if isinstance(tool.run, LazyFunction):
         return SourceLocation(tool.run.where.partition(":")[0], key=tool.name)
     code = getattr(tool.run, "__code__", None)
@@ -88,7 +88,7 @@ def _check_none_empty(drafts: Collection[ModeDraft], findings: FaultCollector) -
 
 
 def _check_reachable(drafts: Collection[ModeDraft], findings: FaultCollector) -> None:
-    """Two modes that answer to the same word can neither of them be entered by it."""
+    """Check that no word stands for two modes: neither could be entered by it."""
     owners: dict[str, ModeDraft] = {}
     for draft in drafts:
         for word in (draft.name, *filter(None, [draft.texts.get("title")]), *draft.triggers):

@@ -1,8 +1,8 @@
 """What does a YAML file say, and on which line? A strict reader: no tags, anchors, duplicate keys or ambiguous values.
 
 It reads the parser's events, for which the parser needs no stack. So a file that nests a hundred thousand deep, or that
-expands ten lines into a billion laughs, is refused at its seventeenth level or first anchor, at no cost. A plain `yes`
-is a string in YAML 1.2 and a boolean in 1.1; here it is neither, and refused.
+expands ten lines into a billion laughs, is refused at its seventeenth level or first anchor, at no cost. A bare `yes`
+is a string in YAML 1.2 and a boolean in 1.1; here it is refused.
 """
 
 import os

@@ -58,7 +58,7 @@ class RecordField(NamedTuple):
 
 
 class TextOrField(NamedTuple):
-    """A string, or a record that says more."""
+    """A string, or a record with more details."""
 
     text: LineField
     record: RecordField
