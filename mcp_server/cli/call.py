@@ -18,6 +18,7 @@ from mcp_server.cli.parser import (
     settings_from_arguments,
 )
 from mcp_server.model.text import escape_unprintable, replace_unprintable
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -60,17 +61,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_to_file
-    from mcp_server.model.results import Problem, Refusal
+    from mcp_server.model.results import Problem
     from mcp_server.settings import BuildError
 
     try:
-        refuse_inside_server(settings)
-        with log_to_file(settings.state / "call.log") as log:
+        with explain_refusals(), log_to_file(settings.state / "call.log") as log:
+            refuse_inside_server(settings)
             ending = asyncio.run(call_tool(settings, arguments, call_arguments))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     if log.failure_summary:
         note(log.failure_summary)
     if arguments.json:

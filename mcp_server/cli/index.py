@@ -2,12 +2,13 @@
 
 import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.ledger import parse_whole_number
-from mcp_server.cli.output import CliError, print_json, print_table, say, show_progress
+from mcp_server.cli.output import print_json, print_table, say, show_progress
 from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
 from mcp_server.model.text import format_count
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -96,9 +97,9 @@ def run_find(arguments: argparse.Namespace) -> int:
     from mcp_server.model.index import IndexRequest
 
     index = open_index(settings_from_arguments(arguments))
-    hits = ask_index(
-        lambda: (refresh_index(index), index.search(IndexRequest(arguments.query, limit=arguments.limit)))[1]
-    )
+    with explain_refusals():
+        refresh_index(index)
+        hits = index.search(IndexRequest(arguments.query, limit=arguments.limit))
     if arguments.json:
         rows = [{"path": hit.path, "line": hit.line, "text": hit.text, "score": hit.score} for hit in hits.shown]
         print_json({"total": hits.total, "files": hits.files, "complete": hits.complete, "lines": rows})
@@ -115,9 +116,9 @@ def run_symbols(arguments: argparse.Namespace) -> int:
     from mcp_server.model.index import IndexRequest
 
     index = open_index(settings_from_arguments(arguments))
-    symbols = ask_index(
-        lambda: (refresh_index(index), index.find_symbols(IndexRequest(arguments.query, limit=arguments.limit)))[1]
-    )
+    with explain_refusals():
+        refresh_index(index)
+        symbols = index.find_symbols(IndexRequest(arguments.query, limit=arguments.limit))
     if arguments.json:
         print_json(
             {
@@ -131,12 +132,3 @@ def run_symbols(arguments: argparse.Namespace) -> int:
         say((f"{symbol.path}:{symbol.line}", "cyan"), f": {symbol.kind} {symbol.full_name}")
     say((f"{format_count(symbols.total, 'definition')}.", "dim"))
     return 0 if symbols.total else 1
-
-
-def ask_index(question: Any) -> Any:
-    from mcp_server.model.results import Refusal
-
-    try:
-        return question()
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

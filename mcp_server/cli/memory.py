@@ -9,7 +9,7 @@ from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place
 from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
 from mcp_server.model.text import format_count
 from mcp_server.views.posture import open_state_reader
-from mcp_server.views.text import format_time
+from mcp_server.views.text import explain_refusals, format_time
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -169,9 +169,6 @@ def run_forget(arguments: argparse.Namespace) -> int:
 def change_memory(settings: "Settings", change: "Callable[[Transaction], T]") -> T:
     """Run the change and return its result once it is on disk."""
     from mcp_server.calls.terminal import change_as_person
-    from mcp_server.model.results import Refusal
 
-    try:
+    with explain_refusals():
         return change_as_person(settings, change)
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None

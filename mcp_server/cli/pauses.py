@@ -141,9 +141,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
         )
     except NoStateYet as wrong:
         if not everybody:
-            raise CliError(
-                f"{wrong} `menugate stop` without options ends everything that is running, recorded or not."
-            ) from None
+            raise CliError(f"{wrong} `menugate stop` without options ends everything, recorded or not.") from None
         return end_unwritten(settings, str(wrong))
     if answers.unwritten and answers.silent and everybody:
         return end_unwritten(settings, f"{answers.unwritten.message} {answers.unwritten.way_out}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, say
 from mcp_server.cli.parser import CommandGroup, add_place, add_posture, make_start_error
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -45,7 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_in_background
-    from mcp_server.model.results import Refusal
     from mcp_server.settings import BuildError, Settings, SettingsError, read_settings
 
     async def serve(settings: Settings) -> None:
@@ -61,14 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
     except SettingsError as wrong:
         raise CliError(str(wrong)) from None
     try:
-        # A program that started this could be its client, and answer its questions in the person's name.
-        refuse_inside_server(settings, quick=True)
-        with log_in_background():
+        with explain_refusals(), log_in_background():
+            # A program that started this could be its client, and answer its questions in the user's name.
+            refuse_inside_server(settings, quick=True)
             asyncio.run(serve(settings))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
     return 0
 
 

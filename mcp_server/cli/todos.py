@@ -13,7 +13,7 @@ from mcp_server.cli.usage import join_names
 from mcp_server.model.sessions import parse_session_id
 from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
 from mcp_server.views.posture import NOT_YET, open_state_reader
-from mcp_server.views.text import format_time
+from mcp_server.views.text import explain_refusals, format_time
 
 if TYPE_CHECKING:
     from mcp_server.model.documents import Document
@@ -172,17 +172,15 @@ def write_todo(settings: "Settings", owner: str, document: "Document", event: st
     """Write it from this process, beside running servers; whoever writes first wins."""
     from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.documents import Document, DocumentCause
-    from mcp_server.model.results import Refusal
     from mcp_server.state import documents
 
     actor: dict[str, Any] = {"principal": settings.person, "session": _get_session(owner), "by": "user"}
     writing = documents.DocumentWrite(owner, document, DocumentCause(event), actor)
 
-    try:
-        if not isinstance(change_as_person(settings, partial(documents.put_document, write=writing)), Document):
-            raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
+    with explain_refusals():
+        written = change_as_person(settings, partial(documents.put_document, write=writing))
+    if not isinstance(written, Document):
+        raise CliError("the todo changed in the meantime; look at it again with `menugate todos show`.")
 
 
 def to_json(owner: str, document: "Document") -> dict[str, Any]:

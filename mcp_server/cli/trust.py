@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
 from mcp_server.cli.servers import load_judgement, note_servers
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -42,14 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     configuration = load_valid_configuration(arguments, settings)
     if not configuration.own.texts:
         raise CliError("there is nothing to trust: this folder has no menugate.yaml and no menugate.prompts/.")
-    from mcp_server.model.results import Refusal
     from mcp_server.state.trust import Trusted
 
     trusted, digest = Trusted(settings.secrets), configuration.own.digest
-    try:
-        change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
-    except Refusal as refused:
-        raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
+    change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
     show(arguments, replace(configuration, trusted=True), settings)
     note(
         "Trusted until one of these files changes. Running servers apply the rules at once, and the prompts when they "
@@ -100,7 +97,7 @@ def show_trust(configuration: "Configuration", settings: "Settings") -> None:
         return
     rows = [("files", name) for name in own.texts]
     rows += [("applies anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
-    by_trust = "counts" if configuration.trusted else "applies if trusted"
+    by_trust = "applies" if configuration.trusted else "applies if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     print_table(rows)
@@ -125,9 +122,10 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, change: 
                 lambda tx: ledger.record_trust(tx, str(settings.workspace), settings.person, trusted, digest)
             )
 
-    try:
-        asyncio.run(put())
-    except Refusal as refused:
-        problem = refused.problem
-        message = f"done, but it could not be recorded: {problem.message}" if done else problem.text
-        raise CliError(message) from None
+    with explain_refusals():
+        try:
+            asyncio.run(put())
+        except Refusal as refused:
+            if done:
+                raise CliError(f"done, but it could not be recorded: {refused.problem.message}") from None
+            raise

@@ -1,5 +1,7 @@
 """How are times, text from elsewhere and errors shown to the user?"""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import datetime
 
 from mcp_server.model.text import escape_unprintable
@@ -7,6 +9,17 @@ from mcp_server.model.text import escape_unprintable
 
 class ViewError(Exception):
     """A view cannot be shown; the message says why, and what to do."""
+
+
+@contextmanager
+def explain_refusals() -> Generator[None, None, None]:
+    """Show a refusal to the user: what was refused, and what to do."""
+    from mcp_server.model.results import Refusal
+
+    try:
+        yield
+    except Refusal as refused:
+        raise ViewError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
 def format_one_line(text: str) -> str:
