@@ -1,4 +1,4 @@
-"""`menugate approvals`, `approve` and `deny`: which calls need the person's approval, and do they get it?"""
+"""`menugate approvals`, `approve` and `deny`: list the calls that need your approval, and answer them."""
 
 import argparse
 import sys
@@ -91,7 +91,7 @@ def show_question(approval: "Approval", text: str, now: int) -> None:
 
 
 def show_one(settings: "Settings", id: str | None, json: bool) -> int:
-    """The whole question, however long; a question too long for a list can only be approved once it was shown."""
+    """Show the whole question. One that is too long for a list can be approved only after it was shown."""
     from mcp_server.state import approvals
 
     if id is None:
@@ -101,7 +101,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         print_json(to_json(approval, now) | {"message": approval.whole or approval.message})
     else:
         show_question(approval, approval.whole or approval.message, now)
-    # A reader who closed the pipe has not read it.
+    # If the reader closed the pipe, this raises, and the question stays unread.
     sys.stdout.flush()
     if approval.is_unread:
         write_to_state(settings, partial(approvals.mark_shown, id=id))
@@ -109,7 +109,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
 
 
 def get_standing(approval: "Approval", now: int) -> str:
-    """One word: `waits`, `used`, `void`, `expired`, or the answer it got."""
+    """Return one word: `waits`, `used`, `void`, `expired`, or the answer."""
     from mcp_server.model.approvals import ApprovalAnswer
 
     if approval.is_spent and approval.answer is ApprovalAnswer.YES:

@@ -1,4 +1,4 @@
-"""`menugate audit`: what happened, and has anybody changed the record of it?"""
+"""`menugate audit`: what happened, and is the record of it intact?"""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""`menugate check`: are the files on disk valid? Every mistake at once, each with its place."""
+"""`menugate check`: are the files on disk valid? It shows every mistake at once, each with its place."""
 
 import argparse
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
-    """The configuration, or everything wrong with it, including what only a host would notice."""
+    """Load the configuration, or return everything wrong with it, including what only a host would notice."""
     from mcp_server.config.faults import ConfigFault, ConfigFaults
     from mcp_server.config.load import load_configuration
     from mcp_server.config.prompt_checks import find_prompt_faults
@@ -69,7 +69,7 @@ def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> 
 
 
 def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
-    """What a host would cut off or refuse, once menus and tools are put together."""
+    """Find what a host would cut off or refuse once menus and tools are combined."""
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
     from mcp_server.config.prompts import PromptError
@@ -82,7 +82,7 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         try:
             text = format_endpoint_instructions(configuration, pinned)
         except PromptError:
-            # Reported already, with the other prompts.
+            # Already reported with the other prompts.
             return
         if text.endswith("…") and len(text.encode()) > MAX_BYTES - 10:
             where = f"the endpoint of mode `{pinned}`" if pinned else "ROOT"

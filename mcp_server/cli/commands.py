@@ -1,4 +1,4 @@
-"""Which commands are there, where does each live, and what is it for? Read without importing any of them."""
+"""Which commands exist, in which module, and what is each for? Read without importing any of them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -58,4 +58,4 @@ GROUPS: Mapping[str, Mapping[str, CommandEntry]] = {
     },
 }
 COMMANDS: Mapping[str, CommandEntry] = {name: entry for group in GROUPS.values() for name, entry in group.items()}
-"""All of them, in the order in which the overview lists them."""
+"""All commands, in the order of the overview."""

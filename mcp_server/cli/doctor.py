@@ -1,4 +1,4 @@
-"""`menugate doctor`: is everything in order here, and what can be fixed? The health check, by hand."""
+"""`menugate doctor`: is everything in order here, and what can be fixed? It runs the health check."""
 
 import argparse
 import sys
@@ -102,7 +102,7 @@ def show_findings(findings: "Sequence[HealthFinding]", fixed: "Sequence[HealthFi
 
 
 def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults: "Sequence[HealthFinding]") -> str:
-    """Do what the operator wants done about faults. If nothing can be read or written, the findings say so already."""
+    """Respond to faults as the operator set it. If the state cannot be used, the findings already say so."""
     import asyncio
 
     from mcp_server.calls.terminal import open_store_for_person

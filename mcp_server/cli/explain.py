@@ -1,4 +1,4 @@
-"""`menugate explain`: may this tool run, which layer and rule decide that, and what would have to change?"""
+"""`menugate explain`: may this tool run, which layer and rule decide, and what would have to change?"""
 
 import argparse
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ class Explanation:
     tool: str
     carrier: str | None
     is_about_call: bool
-    """Whether the question is about one call, and not about the tool being listed."""
+    """Whether the question is about one call, not about whether the tool is listed."""
     session: "Session"
     posture: "Posture"
     decision: "Decision"
@@ -80,7 +80,7 @@ class Explanation:
 
     @property
     def layers(self) -> list[tuple[str, str]]:
-        """Each layer, and what happened there: passed, the answer, or not reached."""
+        """Each layer with its result: passed, the answer, or not reached."""
         from mcp_server.model.policy import Layer
 
         rows: list[tuple[str, str]] = []
@@ -97,7 +97,7 @@ class Explanation:
 def explain_call(
     configuration: "Configuration", arguments: argparse.Namespace, call_arguments: CallArguments, settings: "Settings"
 ) -> Explanation:
-    """Decided as the call would be: a carrier is decided first, then the call inside it."""
+    """Decide as for the real call: the carrier first, then the call inside it."""
     from mcp_server.calls.carriers import normalise_carrier_arguments
     from mcp_server.calls.resolver import resolve_links, unpack_carried_call
     from mcp_server.guards.jail import Jail
@@ -158,7 +158,7 @@ def explain_call(
 def find_paths_beneath(
     tool: "Tool | None", readings: tuple[CallArguments, ...], policy: "Policy", jail: "Jail"
 ) -> tuple["PathsBeneath", ...]:
-    """What rules say about the files below a folder that the call takes as a whole."""
+    """Apply the rules to the files below a folder that the call takes as a whole."""
     from mcp_server.policy.rule_trees import find_paths_beneath
 
     return (
@@ -184,7 +184,7 @@ def find_call_mode(tool: "Tool | None", mode: str | None, configuration: "Config
 def load_posture_and_hold(
     arguments: argparse.Namespace, configuration: "Configuration", settings: "Settings"
 ) -> tuple["Posture", "Hold | None"]:
-    """The person's posture with the options typed here put in, and what pauses all of their runs."""
+    """Load the user's posture, apply the options typed here, and return it with what pauses all of their runs."""
     from mcp_server.config.load import get_limits
     from mcp_server.views.posture import build_posture_view, open_state_reader
 
@@ -205,7 +205,7 @@ def build_unfound_decision(problem: "Problem") -> "Decision":
 
 
 def find_deciding_rule(decision: "Decision", tool: str, configuration: "Configuration") -> "Rule | None":
-    """The rule that decided, with its place; if the call is allowed, the rule that spared a question."""
+    """Find the rule that decided, with its place; if the call is allowed, the rule that made a question unnecessary."""
     from mcp_server.model.policy import Layer, RuleKind
 
     kinds = {
@@ -218,7 +218,7 @@ def find_deciding_rule(decision: "Decision", tool: str, configuration: "Configur
     if decision.rule is None or kind is None:
         return None
     rules = configuration.policy.rules
-    # A rule about another tool may cover files that this one takes along.
+    # A rule about another tool may cover files that this call includes.
     candidates = (
         *rules.find_for_tool(tool, kind),
         *(rule for rule in rules.every if rule.kind is kind and rule.reaches),

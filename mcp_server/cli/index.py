@@ -65,7 +65,7 @@ def open_index(settings: "Settings") -> "WorkspaceIndex":
 
 
 def refresh_index(index: "WorkspaceIndex") -> "Freshness":
-    """Read everything that changed, however long it takes; Ctrl-C keeps what was read by then."""
+    """Read everything that changed, however long it takes; Ctrl-C keeps what was read so far."""
     mark = index.get_refresh_mark()
     with show_progress("files checked") as print_progress:
         while not (freshness := index.refresh(mark, SLICE)).complete:

@@ -1,4 +1,4 @@
-"""`menugate memory`: what is remembered about this project, and what should be forgotten?"""
+"""`menugate memory`: what is remembered about this project? Add entries, or forget them."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def add(commands: CommandGroup) -> None:
 
 
 def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
-    """Of every principal: the owner of the machine may see what is on it."""
+    """Load the entries of every principal: the owner of the machine may see everything on it."""
     with open_state_reader(settings) as state:
         return state.load_memories() if state else ()
 

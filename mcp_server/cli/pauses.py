@@ -46,7 +46,7 @@ menugate stop --session SESSION    only this session
 menugate stop --principal NAME     only the runs of this principal
 """
 UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed")
-"""Parts of the messages about a state that cannot be written, which are wrong for `stop`."""
+"""Parts of the messages about an unwritable state that are not true for `stop`."""
 MAX_UNITS = 1000
 MAX_REASON_CHARS = 200
 REASON_HELP = "the reason, shown to the models whose calls are refused"
@@ -104,7 +104,7 @@ def run_next(arguments: argparse.Namespace) -> int:
     def resume_sessions(tx: "Transaction") -> "list[Hold]":
         lifted_holds = runs.resume_session(tx, principal, session, arguments.units)
         if is_for_everybody(arguments):
-            # Resume everyone that `stop` stopped; a pause that somebody else asked for stays.
+            # Resume everyone whom `stop` stopped; a pause that another principal asked for stays.
             others = {key[0] for key, hold in runs.load_holds(tx).items() if hold.stopped}
             lifted_holds += [hold for other in sorted(others) for hold in runs.resume_session(tx, other, None)]
         return lifted_holds
@@ -165,7 +165,7 @@ def say_stopped(session: str | None, cleared: int) -> None:
 
 
 def end_unwritten(settings: "Settings", why: str) -> int:
-    """End what runs by a signal to each server, although it cannot be recorded."""
+    """End everything with a signal to each server, because the stop cannot be recorded."""
     from mcp_server.calls.stops import StopAnswers
     from mcp_server.state.account import STOP_HINT
 
@@ -184,7 +184,8 @@ def end_unwritten(settings: "Settings", why: str) -> int:
 
 
 def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
-    """The servers of this account that ended what they ran, those that did not answer, and what ended."""
+    """Signal the servers of this account; return those that ended their work, those that did not answer, and what
+    ended."""
     from mcp_server.calls.stops import ANSWER_SECONDS
     from mcp_server.state.servers import stop_servers_by_signal
 
@@ -194,12 +195,12 @@ def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[
 
 
 def find_other_states(settings: "Settings") -> "list[Path]":
-    """State folders of servers with other keys of this account: no order reaches them, but a signal does."""
+    """Find the state folders of servers that use other keys: an order cannot reach them, but a signal can."""
     return [folder for folder in settings.all_state_folders if folder != settings.state]
 
 
 def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":
-    """What is running there, in words."""
+    """Return what is running there, with a description of each."""
     from mcp_server.cli.status import describe_work
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.views.status import work_to_json
@@ -218,12 +219,12 @@ def report_silent_servers(pids: "Iterable[object]") -> bool:
 
 
 def is_for_everybody(arguments: argparse.Namespace) -> bool:
-    """Without a name, `stop` ends everything that runs here, whoever started it."""
+    """Whether `stop` ends everything that runs here: it does if no principal and no session is named."""
     return arguments.principal is None and arguments.session is None
 
 
 def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
-    """Who may connect with a token; nobody if the files have faults, because `stop` must work all the same."""
+    """Return the principals with a token; none if the files have faults, because `stop` must still work."""
     try:
         configuration = load_judgement_for_choice(arguments, settings).configuration
     except CliError:
@@ -232,7 +233,7 @@ def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -
 
 
 def show_answers(answers: "StopAnswers", running: str) -> int:
-    """What ended and what still runs, one per line; 1 if a server did not answer."""
+    """Show what ended and what still runs, one per line; return 1 if a server did not answer."""
     of_others = "Still running for other principals; choose one with `--principal NAME`"
     for heading, names in (("Ended", answers.ended), (running, answers.running), (of_others, answers.of_others)):
         if names:

@@ -1,4 +1,4 @@
-"""`menugate report`: what was found when a run ended?"""
+"""`menugate report`: what did the checks at the end of a run find?"""
 
 import argparse
 

@@ -40,7 +40,7 @@ def add(commands: CommandGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # What is imported from here on lives as long as the process; collecting garbage among it would only cost time.
+    # Everything imported from here on lives as long as the process, so collecting it as garbage would only cost time.
     gc.disable()
     import asyncio
 

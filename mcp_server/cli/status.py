@@ -1,4 +1,4 @@
-"""`menugate status`: which posture holds, what is running, and what needs the person?"""
+"""`menugate status`: which posture is in force, what is running, and what needs your attention?"""
 
 import argparse
 import time
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show_waiting(pending: PendingView, reader: str) -> None:
-    """Above everything else, because it is what the person has to act on."""
+    """Show first what the user has to act on."""
     for paused_run in pending.paused[:MAX_LISTED]:
         text = format_one_line(f"paused: {paused_run.run}{format_owner(paused_run.principal, reader)}")
         say_prose((text, "yellow"), f", since {format_time(paused_run.hold.at)}")

@@ -1,4 +1,4 @@
-"""`menugate steer`: change one axis now or later, cancel a change, or confirm one that needs it."""
+"""`menugate steer`: change one axis now or later, cancel a change, or confirm one that requires it."""
 
 import argparse
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Whose runs does a command mean, and how is it written to the state that running servers share?"""
+"""Whose runs does a command apply to, and how does it change the state that running servers share?"""
 
 import argparse
 from collections.abc import Callable
@@ -22,16 +22,16 @@ class NoStateYet(CliError):
 
 
 def add_target_flags(one: argparse.ArgumentParser, default: str = "yours") -> None:
-    """`default` says whose runs are meant if neither is named."""
+    """Add the options that choose runs. `default` describes whose runs are meant without them."""
     one.add_argument("--principal", metavar="NAME", help=f"whose runs (default: {default})")
     one.add_argument("--session", metavar="ID", help="only this session")
 
 
 def find_target(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
-    """The principal, and the session if one is named; an unknown name is an error."""
+    """Find the principal, and the session if one is named; an unknown name is an error."""
     session = find_session(arguments.session, settings) if arguments.session is not None else None
     if arguments.principal in (None, settings.person):
-        # Stopping everything needs no configuration, so that it works despite faults in the files.
+        # Stopping everything must not need a configuration, so that it works despite faults in the files.
         return settings.person, session
     return find_principal(arguments.principal, settings, load_choice_context(arguments).limits), session
 
@@ -46,7 +46,7 @@ def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> 
 def give_order_and_wait(
     settings: "Settings", work: "Callable[[Transaction], tuple[T, IssuedOrder]]"
 ) -> "tuple[T, StopAnswers]":
-    """The same for a change that gives servers an order, with their answers."""
+    """Run a change that gives servers an order, and return its result with their answers."""
     import asyncio
 
     from mcp_server.calls.stops import collect_stop_answers
@@ -65,7 +65,7 @@ def give_order_and_wait(
 
 
 def record_and_refuse_programs(settings: "Settings") -> None:
-    """Refuse, and record the attempt, before any output: a program that a server started must not see a question."""
+    """Refuse a program that a server started, and record the attempt, before any output: it must not see a question."""
     from mcp_server.calls.terminal import find_barrier
 
     if find_barrier(settings):
@@ -82,7 +82,7 @@ def refuse_programs(settings: "Settings") -> None:
 
 
 def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
-    """Prepare the state's folders, act, and say in a sentence why the state could not be written."""
+    """Prepare the folders of the state and act; an error says in a sentence why the state could not be written."""
     from mcp_server.config.folders import prepare_folders
     from mcp_server.model.results import Code, Refusal
     from mcp_server.settings import BuildError
@@ -97,7 +97,7 @@ def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
     except BuildError as wrong:
         raise NoStateYet(str(wrong)) from None
     except Refusal as refused:
-        # A program that may not act for the person must not be sent to another way of doing it.
+        # A program that may not act for the user must not learn of another way to do it.
         kind = CliError if refused.problem.code is Code.BLOCKED else NoStateYet
         raise kind(f"{refused.problem.message} {refused.problem.way_out}") from None
     if other := describe_other_account(settings):

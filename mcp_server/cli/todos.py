@@ -1,4 +1,4 @@
-"""`menugate todos`: what do agents have to do here, and does the person accept what they claim?"""
+"""`menugate todos`: what are the agents' todos here, and do you accept the claimed ones?"""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -120,7 +120,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row"]:
-    """The rows of the ledger about this todo, oldest first."""
+    """Find the ledger rows about this todo, oldest first."""
     from mcp_server.state.engine.rows import LedgerFilter
 
     row_filter = LedgerFilter(session=_get_session(owner), kinds=("record",))
@@ -132,7 +132,7 @@ def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row
 
 
 def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
-    """The todo with this id, or with an id that begins so, and its owner."""
+    """Find the todo with this id, or the only one whose id begins with it, and its owner."""
     todos: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
     exact = [todo for todo in todos if todo[1].id == id]
     matches = exact or [todo for todo in todos if id and todo[1].id.startswith(id)]
@@ -169,7 +169,7 @@ def decide_todo(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | 
 
 
 def write_todo(settings: "Settings", owner: str, document: "Document", event: str) -> None:
-    """Write it from this process, beside running servers; whoever writes first wins."""
+    """Write it from this process, beside running servers; the first writer wins."""
     from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.documents import Document, DocumentCause
     from mcp_server.state import documents

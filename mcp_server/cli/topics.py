@@ -1,4 +1,4 @@
-"""What does `menugate help TOPIC` say? The short answer to one question each, and the page with the long one."""
+"""What does `menugate help TOPIC` show? A short text on each subject, and the page of the manual that says more."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 class HelpTopic(NamedTuple):
     text: str
-    """Paragraphs, with an empty line between them; examples are indented and stay as they are."""
+    """Paragraphs separated by empty lines; indented examples are not wrapped."""
     page: str
     """The page of the manual that says more."""
 

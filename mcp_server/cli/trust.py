@@ -1,4 +1,4 @@
-"""`menugate trust` and `menugate untrust`: do this folder's own allow rules and prompts count?"""
+"""`menugate trust` and `menugate untrust`: do this folder's own allow rules and prompts apply?"""
 
 import argparse
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         note_servers(judgement)
         return 0
     settings = settings_from_arguments(arguments)
-    # Trust is for the files as they are on disk, which therefore must be valid.
+    # Trust applies to the files as they are on disk, so they must be valid.
     configuration = load_valid_configuration(arguments, settings)
     if not configuration.own.texts:
         raise CliError("there is nothing to trust: this folder has no menugate.yaml and no menugate.prompts/.")

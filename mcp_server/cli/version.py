@@ -1,4 +1,4 @@
-"""`menugate version`: which menugate is this, on what, and where is it installed?"""
+"""`menugate version`: which version of menugate and Python is this, and where is it installed?"""
 
 import argparse
 import platform

@@ -1,4 +1,5 @@
-"""Why was this call refused, or who allowed it? Answered from the record alone: rules may have changed since."""
+"""Why was this call refused, or who allowed it? The answer comes from the record alone: rules may have changed
+since."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,14 +21,14 @@ LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "t
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """A call, and every row of the ledger that helps explain how it went."""
+    """A call, and every ledger row that helps explain its result."""
 
     call: "Row"
     outcome: "Row | None"
     posture_choice: "Row | None"
-    """The newest choice of a posture before the call."""
+    """The last change of posture before the call."""
     questions: tuple["Row", ...]
-    """The same call, asked about earlier in the same session."""
+    """The earlier question about the same call in the same session."""
 
     def describe_parts(self) -> Iterator[tuple[str, str]]:
         fields = self.call.fields
@@ -84,7 +85,7 @@ class CallHistory:
 
 
 def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
-    """What the ledger knows about the call of this row; None if the row is not about a call."""
+    """Collect what the ledger knows about the call of this row; None if the row is not about a call."""
     partner = find_partner_row(state, row)
     call, outcome = (partner, row) if row.kind == "outcome" else (row, partner)
     if call is None or call.kind not in VERDICTS:
@@ -96,7 +97,7 @@ def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
     from mcp_server.state.engine.rows import LedgerFilter
 
     row_filter = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
-    # Sessions move by transitions, too; only those of a posture have a profile.
+    # Sessions have transitions, too; only those of a posture have a profile.
     choices = [row for row in state.read_rows(row_filter) if "profile" in (row.fields.get("to") or {})]
     return choices[-1] if choices else None
 
@@ -109,7 +110,7 @@ def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
         session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq
     )
     for row in state.read_rows(row_filter):
-        # The call that used the approval may be worded differently from the one that was asked about.
+        # The call that used the approval may be worded differently from the one in the question.
         is_redeemed = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
         if is_redeemed or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
             yield row
