@@ -10,8 +10,8 @@ PREFACE = """# What menugate costs compared with the bare SDK
 
 Written by `make bench`. Two servers with the same tools run side by side and are called in turn, round by round:
 menugate through its whole gate (menu, decision, pipeline, durable ledger on disk), and a low-level server of the SDK
-that has none of this. The ratio of the two can be compared between machines; the medians belong to one machine. 95 of
-100 resamples of the rounds lie in the range.
+that has none of this. Ratios can be compared between machines, medians cannot. The range contains 95 of 100 resamples
+of the rounds.
 """
 HEAD = ("case", "menugate", "bare SDK", "ratio", "range", "limit", "")
 

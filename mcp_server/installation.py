@@ -172,7 +172,8 @@ def describe_installation(places: Iterable[str], shared: int = 0) -> str:
         return f"{sys.prefix}{kept}; {links}"
     if not names:
         return f"{sys.prefix}, outside the workspace"
-    return f"{names}: no call can change it below `unrestricted`. To lift that, install menugate outside the workspace"
+    fix = "To lift this limit, install menugate outside the workspace"
+    return f"{names}: no call can change it below `unrestricted`. {fix}"
 
 
 def find_named_places(settings: Settings, configuration: Configuration | None) -> Iterator[Path]:

@@ -161,10 +161,12 @@ def run_approve(arguments: argparse.Namespace) -> int:
             f"Read it with `menugate approvals show {question.id}`, then approve it."
         )
     approval = answer_question(settings, arguments.id, ApprovalAnswer.YES, scope)
-    session_scope = (
-        "this command, in this session" if approval.wanted.exact else "every call of it that needs no more permission"
-    )
-    scope_text = session_scope if approval.scope is ApprovalScope.SESSION else "this call, once"
+    if approval.scope is ApprovalScope.ONCE:
+        scope_text = "this call, once"
+    elif approval.wanted.exact:
+        scope_text = "this command in this session"
+    else:
+        scope_text = "every call in this session that needs no further permission"
     say_prose(f"Approved: `{format_one_line(approval.wanted.tool)}`, {scope_text}.")
     has_facts = STANDS_ON in (question.whole or question.message).splitlines()
     condition = ", if what the question shows still holds" if has_facts else ""
@@ -201,7 +203,7 @@ def find_question(settings: "Settings", id: str) -> "Approval":
 def refuse_void(question: "Approval") -> None:
     if question.void and not question.is_spent:
         raise CliError(
-            f"the question `{question.id}` no longer counts: {question.void}. "
+            f"the question `{question.id}` is no longer valid: {question.void}. "
             "If the model repeats the call, you are asked again."
         )
 

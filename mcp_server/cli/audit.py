@@ -184,7 +184,7 @@ def show_verification(report: "VerifyReport") -> None:
         if report.unanchored:
             say_prose(
                 f"Not anchored yet: {format_count(report.unanchored, 'row')} at the end, as after a kill. The next "
-                "server to start anchors them."
+                "server to start anchors what is left."
             )
         for line in report.notes:
             say_prose((line, "yellow"))

@@ -41,7 +41,7 @@ MAX_SHOWN_CHARS = 60
 def add(commands: CommandGroup) -> None:
     command = commands.add("call", EXAMPLES, run)
     add_call(command)
-    command.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: one that has the tool)")
+    command.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: a mode that has the tool)")
     add_place(command)
     add_posture(command)
     add_json(command, "print the whole result, as a client gets it")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 menugate check                             the built-in menus, your modes and your menugate.yaml
-menugate check --config ./menugate.yaml    a configuration, before you use it
+menugate check --config ./menugate.yaml    check a configuration before you use it
 menugate check --json                      the mistakes, for a program; exits 1 if there are any
 """
 
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     say_prose(f"All valid: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
     if not_trusted:
         more = format_count(len(not_trusted), "allow rule or prompt", "allow rules and prompts")
-        say_prose(f"Not in force: {more} of this folder, until you trust it; see `menugate trust --show`.")
+        say_prose(f"Not in force until you trust this folder: {more}; see `menugate trust --show`.")
     return 0
 
 
@@ -95,8 +95,8 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         size = len(describe_tool(tool, menus).encode())
         if size > LONGEST_DESCRIPTION:
             message = (
-                f"its description has {size} bytes with the modes it names, and {LONGEST_DESCRIPTION} is the limit; "
-                "shorten the `when` of those modes"
+                f"its description has {size} bytes, including the modes it names; the limit is {LONGEST_DESCRIPTION}. "
+                "Shorten the `when` of those modes"
             )
             yield ConfigFault("menus", 0, tool.name, message)
         try:
@@ -104,7 +104,7 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         except ValueError as wrong:
             place = find_tool_source(tool)
             first = str(wrong).partition("\n")[0]
-            yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
+            yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot represent this tool: {first}")
 
 
 def to_json(fault: "ConfigFault") -> dict[str, Any]:

@@ -38,12 +38,12 @@ def add(commands: CommandGroup) -> None:
     command = commands.add("explain", EXAMPLES, run)
     add_call(command)
     command.add_argument(
-        "--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: one that has the tool)"
+        "--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: a mode that has the tool)"
     )
     command.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="the stage of the run")
     for axis, values in AXES.items():
         command.add_argument(
-            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="as if you had chosen this"
+            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="assume that you chose this"
         )
     add_place(command)
     add_server(command)

@@ -56,7 +56,7 @@ def add(commands: CommandGroup) -> None:
     )
     forget_action = actions.add("forget", FORGET, run_forget, "delete entries for good")
     forget_action.add_argument("ids", metavar="ID", nargs="*", help="the ids of the entries")
-    forget_action.add_argument("--all", action="store_true", help="everything remembered here")
+    forget_action.add_argument("--all", action="store_true", help="forget everything")
     for action in (list_action, show_action, add_action, forget_action):
         add_place(action)
     add_json(list_action)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate rules list                      every rule in force, and where it is written
 menugate rules test                      try every example, and show which rule decides it
-menugate rules test --config new.yaml    a configuration, before you use it
+menugate rules test --config new.yaml    test a configuration before you use it
 """
 LIST = """
 menugate rules list           every rule, including those of the workspace that do not apply yet

@@ -54,7 +54,7 @@ def add_server(command: argparse.ArgumentParser) -> None:
         "--server",
         type=parse_whole_number,
         metavar="PID",
-        help="decide as this running server does, if there are several",
+        help="decide as this running server does, if several are running",
     )
 
 
@@ -200,7 +200,7 @@ def format_flags(server: "Server") -> list[str]:
 def note_servers(judgement: ServerJudgement) -> None:
     """Note on stderr which server decided, and where a running server differs."""
     if judgement.server is not None and judgement.server.config:
-        note(f"Decided as the running server does (process {judgement.server.pid}), by {judgement.server.config}.")
+        note(f"Decided as the running server does (process {judgement.server.pid}), with {judgement.server.config}.")
     for server in judgement.servers:
         for difference in server.differences:
             note(difference)

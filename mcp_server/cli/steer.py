@@ -89,8 +89,8 @@ def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: s
 
     if change_or_complain(lambda: confirm_posture_change(settings, whose, arguments.confirm)) is None:
         raise CliError(
-            f"no change with the id {arguments.confirm} needs to be confirmed, or it expired after an hour. "
-            "`menugate steer` lists pending changes; add --for NAME for somebody else's."
+            f"no change with the id {arguments.confirm} needs confirmation, or it expired after an hour. "
+            "`menugate steer` lists pending changes; add --for NAME for those of another principal."
         )
 
 

@@ -16,7 +16,7 @@ MIN_COMMENT = 24
 """Columns for a text beside its name; with fewer, it goes below the name."""
 INTRODUCTION = """
 menugate is an MCP server. It shows a model a few tools at a time, decides call by call what may run, and records every
-decision. This command is for you, at the terminal.
+decision. You use this command at the terminal.
 """
 FIRST_SESSION = """
 claude mcp add menugate -- menugate serve    connect a host; see docs/hosts.md for others

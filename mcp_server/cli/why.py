@@ -62,9 +62,9 @@ class CallHistory:
         if self.call.kind != "intent":
             return str(fields.get("reason") or "no reason was recorded")
         if fields.get("rule"):
-            return "an allow rule replaced the question you would have been asked"
+            return "an allow rule made it unnecessary to ask you"
         if self.questions:
-            return "you were asked about exactly this call before, and no layer objected any more"
+            return "you were asked about exactly this call earlier, and this time no layer objected"
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
 
     def _describe_choice(self) -> str:

@@ -35,7 +35,7 @@ HOST = RecordField(
         ),
         "commands": KeySpec(
             EnumField(tuple(Commands)),
-            "`person` if it is known, with evidence, to keep prompts for its user: only such a host is offered the "
+            "`person` if there is evidence that only its user can run prompts: only such a host is offered the "
             "commands that act, such as `mode` and `pause`",
         ),
         "notices": KeySpec(

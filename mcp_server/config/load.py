@@ -228,7 +228,7 @@ def reload_workspace_config(current: Configuration, settings: Settings) -> tuple
 
 
 def describe_missing_file(path: Path, text: str | None) -> str:
-    return f"{path}: it is {'gone, or cannot be read' if text is None else 'empty'}"
+    return f"{path}: the file {'is missing or cannot be read' if text is None else 'is empty'}"
 
 
 def read_operator_text(settings: Settings, texts: Mapping[Path, str | None]) -> str | None:

@@ -74,7 +74,7 @@ WHOLE = RecordField(
 DERIVED = RecordField(
     {
         "name": KeySpec(NAME, "the new mode's name", required=True),
-        "extends": KeySpec(NAME, "the mode from which tools and texts are copied", required=True),
+        "extends": KeySpec(NAME, "the mode whose tools and texts are copied", required=True),
         **{name: key._replace(required=name in OWN) for name, key in TEXTS.items()},
         "order": ORDER,
         "triggers": MORE,

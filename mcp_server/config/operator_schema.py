@@ -26,7 +26,7 @@ RULES = ListField(
                 "rule": KeySpec(RULE, "the rule, such as `bash(git push:*)`", required=True),
                 "match": KeySpec(ListField(RULE), "calls the rule must match; checked at start"),
                 "not_match": KeySpec(ListField(RULE), "calls it must not match; checked at start"),
-                "reason": KeySpec(LineField(240), "what a refused caller is told"),
+                "reason": KeySpec(LineField(240), "the reason shown to a refused caller"),
             },
             "A rule with examples and a reason.",
         ),
@@ -42,7 +42,7 @@ KINDS = {
 AXES = {
     "work_mode": (WorkMode, "the kind of work: `plan`, `research` and `review` only read"),
     "run_control": (RunControl, "how often the user is asked: `manual` asks before every effect"),
-    "model_mode": (ModelMode, "only recorded with every call, until a tool uses it"),
+    "model_mode": (ModelMode, "recorded with every call; no tool uses it yet"),
     "ai_mode": (AiMode, "`chat` asks before any write"),
 }
 PROFILES = EnumField(tuple(Profile))

@@ -29,7 +29,7 @@ FOLDER = RecordField(
         "max_profile": KeySpec(PROFILES, "the highest permission profile for work in this folder"),
         "budget": KeySpec(BUDGET, "what a run may spend here; the lower limit applies"),
     },
-    "Settings for work in this folder. They narrow; what they allow applies once the user trusts the folder.",
+    "Settings for work in this folder. They restrict at once; what they allow applies once the user trusts the folder.",
 )
 
 

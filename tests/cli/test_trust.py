@@ -36,7 +36,7 @@ def test_untrusted_it_narrows_and_no_more(own: Path, home: Path, menugate: Type)
     assert json.loads(menugate("status --json").out)["ceiling"] == "trusted"
     assert menugate(WRITE).code == 1
     assert "set aside" in menugate("rules list").out
-    assert "Not in force: 2 allow rules and prompts of this folder" in menugate("check").out
+    assert "Not in force until you trust this folder: 2 allow rules and prompts" in menugate("check").out
     assert "own words" not in words(own, home)
 
 
