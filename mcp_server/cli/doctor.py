@@ -1,13 +1,13 @@
 """`menugate doctor`: is everything in order here, and what can be fixed? It runs the health check."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose, show_progress
+from mcp_server.cli.output import note, print_json, print_table, say, say_prose, show_progress
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.policy.health import HealthFinding
@@ -39,7 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
         findings = examine(settings, arguments.packs, print_progress)
     fixed: list[HealthFinding] = []
     if arguments.action == "fix":
-        require_person(settings)
+        from mcp_server.calls.terminal import refuse_inside_server
+
+        with explain_refusals():
+            refuse_inside_server(settings)
         fixed = mend(findings)
         findings = examine(settings, arguments.packs)
     faults = list_faults(findings)
@@ -59,16 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         if response:
             note(response)
     return 1 if faults else 0
-
-
-def require_person(settings: "Settings") -> None:
-    from mcp_server.calls.terminal import refuse_inside_server
-    from mcp_server.model.results import Refusal
-
-    try:
-        refuse_inside_server(settings)
-    except Refusal as refused:
-        raise CliError(refused.problem.text) from None
 
 
 def to_json(finding: "HealthFinding") -> dict[str, object]:
@@ -128,5 +121,5 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults:
     try:
         return asyncio.run(respond())
     except Refusal as refused:
-        print(refused.problem.message, file=sys.stderr)
+        note(refused.problem.message)
         return ""

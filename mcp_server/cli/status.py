@@ -140,7 +140,7 @@ def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     }
     servers = ", ".join(
         f"process {server['pid']} since {server['since']}"
-        + (f", by {configs[server['pid']]}" if configs.get(server["pid"]) else "")
+        + (f", with {configs[server['pid']]}" if configs.get(server["pid"]) else "")
         for server in facts["running"]
     )
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"

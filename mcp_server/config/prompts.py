@@ -86,9 +86,6 @@ class Prompts:
             self._read[key] = self._load_text(key)
         return self._read[key]
 
-    def list_variables(self, key: str) -> tuple[str, ...]:
-        return find_variables(self.get_prompt_text(key))
-
     def list_keys(self) -> tuple[str, ...]:
         return tuple(sorted({key for place in self.places for key in self._list_keys_in(place)}))
 
