@@ -40,7 +40,7 @@ def choose_names(names: Sequence[str], prefixes: Sequence[str]) -> list[str]:
     """The names that begin with one of these prefixes; every name if there are no prefixes."""
     unknown = [prefix for prefix in prefixes if not any(name.startswith(prefix) for name in names)]
     if unknown:
-        raise SystemExit(f"No case is called `{'`, `'.join(unknown)}`; the cases are {', '.join(names)}.")
+        raise SystemExit(f"There is no case `{'`, `'.join(unknown)}`; the cases are {', '.join(names)}.")
     return [name for name in names if not prefixes or any(name.startswith(prefix) for prefix in prefixes)]
 
 

@@ -1,4 +1,4 @@
-"""What is measured, how often, and how much may it cost? Every case runs both sides in turn, round by round."""
+"""What is measured, how often, and within which limit? Every case runs both sides in turn, round by round."""
 
 import gc
 import json
@@ -23,7 +23,7 @@ ARGUMENTS = {"text": "nothing"}
 
 
 class TimedClient(Protocol):
-    """A client over a pipe or a socket that says how long each answer took."""
+    """A client over a pipe or a socket that measures how long each answer takes."""
 
     def next_number(self) -> int: ...
 
@@ -54,7 +54,7 @@ class Case:
 
 
 def measure_in_turns(samples: tuple[Sample, Sample], rounds: int) -> Ratio:
-    """One figure of each side per round; the sides take turns in going first. The first round only warms up."""
+    """Measure one figure of each side per round; the sides alternate in going first. The first round is a warm-up."""
     figures: tuple[list[float], list[float]] = ([], [])
     gc.collect()
     gc.disable()

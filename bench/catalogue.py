@@ -22,7 +22,7 @@ VERBS, NOUNS = WORDS.split()[:22], WORDS.split()[22:]
 
 
 def list_names(count: int) -> list[str]:
-    """The idle tool, then verb after verb: names that a person could tell apart."""
+    """Yield the idle tool, then verb after verb: names that are easy to tell apart."""
     tool_names = [f"{verb}_{noun}" for noun, verb in product(NOUNS, VERBS)]
     if count > len(tool_names) + 1:
         raise ValueError(f"the catalogue has names for {len(tool_names) + 1} tools, not for {count}")
@@ -80,7 +80,7 @@ def build_pack(count: int, menus: str) -> Pack:
 
 
 def render_menu(count: int) -> str:
-    """The file of the one mode that has all of them."""
+    """Render the file of the one mode that has all of them."""
     head = {
         "name": MODE,
         "title": "Bench",
@@ -95,7 +95,7 @@ def render_menu(count: int) -> str:
 
 
 def build_listed_tools(count: int) -> list[dict[str, Any]]:
-    """The same tools in the protocol's own shape, for a server without any of our code."""
+    """Convert the same tools to the protocol's shape, for a server without any of our code."""
     return [
         {
             "name": tool.name,

@@ -1,4 +1,4 @@
-"""How much time does a sandbox add to a command? `true`, started without a sandbox and in each sandbox, in turn."""
+"""How much time does a sandbox add to a command? `true` is started without a sandbox and in each sandbox, in turn."""
 
 import asyncio
 import os
@@ -56,7 +56,7 @@ async def _measure_rounds(sandbox: Sandbox, folder: Path, rounds: int) -> list[t
 
 
 async def _time_run(run: Callable[[], Awaitable[object]]) -> float:
-    """After a pause like a model's, in which the kernel drops caches that would make a second start cheaper."""
+    """Measure after a pause like a model's, in which the kernel drops caches that would make a second start cheaper."""
     await asyncio.sleep(PAUSE)
     begun = time.perf_counter()
     await run()

@@ -1,4 +1,4 @@
-"""Does the server conform to the protocol? The protocol's own suite, both revisions, against the fixture mode.
+"""Does the server conform to the protocol? The protocol's own suite tests both revisions against the fixture mode.
 
 There is no list of expected failures: a scored scenario passes or this fails.
 """

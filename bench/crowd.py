@@ -1,4 +1,4 @@
-"""Do commands that print without end keep other calls waiting? `Read`, with 24 shells that run `yes`, and without."""
+"""Do commands that print endlessly delay other calls? `Read` is measured beside 24 shells that run `yes`, and alone."""
 
 import sys
 import tempfile
@@ -16,7 +16,7 @@ SHARE = 0.99
 
 
 def measure_reads_in_company(rounds: int) -> Ratio:
-    """The 99th percentile of a `Read`, in seconds: next to the shells, over alone. One server, asked in turn."""
+    """Measure the 99th percentile of a `Read`, in seconds, beside the shells and alone, on one server."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "work"
         work.mkdir()
@@ -37,7 +37,7 @@ def _measure_reads(pipe: ServerPipe) -> float:
 def _measure_in_company(pipe: ServerPipe) -> float:
     names = [f"shell-{number}" for number in range(SHELLS)]
     pipe.ask_all([_build_call(pipe, "bash", command="yes", run_in_background=True, bash_id=name) for name in names])
-    # By now each has used up its initial burst, and prints at the rate that it may keep up forever.
+    # By now each has used up its initial burst, and prints at its permanent rate.
     pipe.ask(_build_call(pipe, "wait", seconds=2))
     figure = _measure_reads(pipe)
     pipe.ask_all([_build_call(pipe, "kill_shell", shell_id=name) for name in names])

@@ -1,7 +1,7 @@
 """How long does one decision take among a thousand rules?
 
-Two mixes of a thousand rules: the way people write them, spread over many tools (the limit is about these), and all of
-them about the one tool that is called, with none that matches (the worst case, for information).
+Two mixes of a thousand rules: spread over many tools, as people write them (the limit applies to these), and all of
+them about the called tool with none that matches (the worst case, for information).
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _policy(texts: Sequence[RuleText]) -> Policy:
 
 
 def build_spread_policy() -> Policy:
-    """A thousand rules over five hundred tools: specifiers, predicates, names with wildcards."""
+    """Build a thousand rules over five hundred tools: specifiers, predicates, names with wildcards."""
     shapes = ("{0}(secrets/**)", "{0}(limit gt 60)", "{0}(path glob '*.pem')", "{0}(path regex '^/etc/')")
     texts: list[RuleText] = []
     for number in range(RULES - 4):
@@ -76,14 +76,14 @@ def build_spread_policy() -> Policy:
 
 
 def build_crowded_policy() -> Policy:
-    """A thousand deny rules about one tool."""
+    """Build a thousand deny rules about one tool."""
     return _policy(
         [RuleText(RuleKind.DENY, f"tool_7(secrets{number}/**)", f"bench:{number}") for number in range(RULES)]
     )
 
 
 def measure_microseconds(policy: Policy, rounds: int = 2_000) -> float:
-    """The median time of a decision that passes every layer."""
+    """Measure the median time of a decision that passes every layer."""
     tool, session, posture = policy.tools[CALL.tool], Session("s", "p", "all"), Posture()
     durations: list[int] = []
     for _ in range(rounds):

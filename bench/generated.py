@@ -107,7 +107,7 @@ def hints(tool: Tool) -> str:
 
 
 def snapshots(house: Configuration) -> Iterator[tuple[str, str]]:
-    """What a model sees, per mode and profile: review a change to it like any other."""
+    """Render what a model sees, per mode and profile: review a change to it like any other."""
     listings = Listings(house.policy, house.library.hosts, None)
     for mode in (None, *house.policy.menus):
         for profile in Profile:

@@ -1,4 +1,4 @@
-"""Which subject is in which rooms, which room is above which, and how long may a flow be? The generated parts of
+"""Which subject is in which room, in which order do rooms import, and how long may a flow be? The generated parts of
 ARCHITECTURE.md, read from the tree, the import contracts and the table of budgets."""
 
 import re
@@ -64,7 +64,7 @@ FLOWS: Mapping[str, str] = {
     "approval": "a call that needs your approval and gets APPROVAL_REQUIRED",
     "profile": "`menugate profile trusted` at a terminal, from the first import to the end of the process",
 }
-"""What is counted under each name of tests/tables/flows.yaml."""
+"""What each name of tests/tables/flows.yaml measures."""
 
 
 def fill_page(page: str, root: Path) -> str:
@@ -87,7 +87,7 @@ def fill_part(page: str, name: str, text: str) -> str:
 
 
 def render_layers(root: Path) -> str:
-    """The rooms from top to bottom. Rooms that do not exist yet are in parentheses in the contract, and left out."""
+    """List the rooms from top to bottom, without those in parentheses in the contract, which do not exist yet."""
     table = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (layers,) = [contract["layers"] for contract in table if contract["type"] == "layers"]
     present = [re.sub(r"\(\w+\)( \| )?|( \| )?\(\w+\)", "", layer).strip() for layer in layers]
@@ -95,7 +95,7 @@ def render_layers(root: Path) -> str:
 
 
 def render_flows(root: Path) -> str:
-    """The budgets that tests/architecture/test_flows.py enforces."""
+    """Render the budgets that tests/architecture/test_flows.py enforces."""
     budgets = yaml.safe_load((root / "tests" / "tables" / "flows.yaml").read_text())
     if unexplained := sorted(set(budgets) ^ set(FLOWS)):
         raise SystemExit(f"tests/tables/flows.yaml and FLOWS in bench/grid.py differ: {', '.join(unexplained)}.")

@@ -1,4 +1,4 @@
-"""How many calls a second does a server answer when many clients ask at once? The clients, in a separate process.
+"""How many calls a second does a server answer when many clients call at once? The clients run in a separate process.
 
 Every connection sends its next request as soon as the last one is answered. The requests are the same bytes each time
 and the replies are only timed, so that this process needs much less CPU than the server.
@@ -71,7 +71,7 @@ class LoadConnection(asyncio.Protocol):
 
 
 async def run_load(address: tuple[str, int], wire: bytes, connections: int, seconds: float) -> LoadCount:
-    """Let this many connections ask for this long; the first fifth only warms the server up."""
+    """Send calls over this many connections for this long; the first fifth only warms up the server."""
     loop = asyncio.get_running_loop()
     now = perf_counter()
     count = LoadCount(now + seconds / 5, now + seconds * 6 / 5)

@@ -21,7 +21,7 @@ def build_request(number: int, method: str, params: Mapping[str, Any] | None = N
 
 
 def build_handshake() -> tuple[bytes, bytes]:
-    """The request that opens a legacy connection, and the notification that says it is open."""
+    """Build the request that opens a legacy connection, and the notification that it is open."""
     opening = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": CLIENT}
     return build_request(0, "initialize", opening), _compact({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -31,7 +31,7 @@ def build_call(number: int, tool: str, arguments: Mapping[str, Any], *, modern: 
 
 
 def build_post(address: tuple[str, int], body: bytes) -> bytes:
-    """A modern request as one keep-alive POST, with the headers that mirror its body."""
+    """Build a modern request as one keep-alive POST, with the headers that mirror its body."""
     message = json.loads(body)
     name = message["params"].get("name")
     head = [
@@ -48,7 +48,7 @@ def build_post(address: tuple[str, int], body: bytes) -> bytes:
 
 
 def find_fault(reply: Mapping[str, Any]) -> str | None:
-    """Why this is not a successful answer; a benchmark of refusals would look fast."""
+    """Explain why this is not a successful answer; a benchmark of refusals would look fast."""
     if "error" in reply:
         return json.dumps(reply["error"])
     if reply.get("result", {}).get("isError"):

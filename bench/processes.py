@@ -1,4 +1,4 @@
-"""What is running, for how long, and how much does it hold? Starting, stopping and weighing server processes."""
+"""How are server processes started, stopped and measured?"""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ SETTLE, STOP, START = 2.0, 5.0, 30.0
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process we started: its input first, then a request, then force."""
+    """End a process we started: close its input, then terminate it, then kill it."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
@@ -30,7 +30,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def leave_nothing_running() -> None:
-    """A request to end unwinds like any other way out, and so takes the servers along."""
+    """Turn SIGTERM into an exception, so that the servers are stopped as well."""
 
     def leave(_number: int, _frame: object) -> None:
         sys.exit(143)
@@ -39,7 +39,7 @@ def leave_nothing_running() -> None:
 
 
 def build_environment(folder: Path) -> dict[str, str]:
-    """An environment in which nothing of the person's own settings counts and nothing of theirs is written to."""
+    """Build an environment that neither reads nor writes the user's own settings."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("MENUGATE_")}
     return plain | {"MENUGATE_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
 
@@ -75,7 +75,8 @@ def wait_for(process: subprocess.Popen[bytes], address: tuple[str, int], log: Pa
 
 
 def measure_memory(pid: int) -> float:
-    """What a process and its children hold, in bytes, once two looks agree; shared pages count in full, as in `ps`."""
+    """Measure the memory of a process and its children, in bytes, once two readings agree; shared pages count in full,
+    as in `ps`."""
     deadline, last = time.monotonic() + SETTLE, -1.0
     while time.monotonic() < deadline:
         now = sum(_read_memory(one) for one in list_family(pid))
@@ -87,7 +88,7 @@ def measure_memory(pid: int) -> float:
 
 
 def list_family(pid: int) -> list[int]:
-    """A process and everything below it; the process alone where the system does not say."""
+    """Find a process and its descendants; only the process if the system does not list them."""
     pids = [pid]
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in path.read_text().split():

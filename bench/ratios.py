@@ -1,4 +1,4 @@
-"""How do two sides compare that were measured in turn? The ratio of their medians, and its range."""
+"""How do two sides compare? The ratio of their medians, and its range."""
 
 import random
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Ours over the bare server's, with the interval that holds 95 of 100 resamples."""
+    """Our median over the bare server's, with the interval that contains 95 of 100 resamples."""
 
     ours: float
     bare: float
@@ -20,7 +20,8 @@ class Ratio:
 
 
 def compare(ours: Sequence[float], bare: Sequence[float]) -> Ratio:
-    """One figure per round and side. Rounds are drawn as pairs: what slowed one side of a round slowed the other."""
+    """Compare one figure per round and side. Rounds are drawn as pairs: what slowed one side of a round slowed the
+    other."""
     if len(ours) != len(bare) or not ours:
         raise ValueError(f"{len(ours)} rounds of one side cannot be compared with {len(bare)} of the other")
     dice = random.Random(0)  # the same rounds give the same interval
@@ -43,7 +44,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a figure may be: at most this, or at least this."""
+    """The limit of a figure: at most this, or at least this."""
 
     bound: float
     at_least: bool = False

@@ -1,4 +1,4 @@
-"""How are the figures shown? One line per case: the ratio, its range, its limit, and whether it is kept."""
+"""How are the figures shown? One line per case: the ratio, its range, its limit, and whether it was met."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def build_decision_row(microseconds: list[float], limit: Limit) -> ResultRow:
 
 
 def build_command_row(sandbox: str, rounds: list[tuple[float, float]], limit: Limit) -> ResultRow:
-    """What a sandbox adds to a program that does nothing, in milliseconds."""
+    """Show what a sandbox adds to a program that does nothing, in milliseconds."""
     added = sorted(shut_in - bare for shut_in, bare in rounds)
     ours, bare = (sorted(one)[len(rounds) // 2] for one in zip(*rounds, strict=True))
     cells = (f"{ours:.3g} ms", f"{bare:.3g} ms", f"+{ours - bare:.3g} ms", f"{added[0]:.3g}–{added[-1]:.3g} ms")
@@ -57,7 +57,7 @@ def build_command_row(sandbox: str, rounds: list[tuple[float, float]], limit: Li
 
 
 def format_line(row: ResultRow, judged: bool = True) -> str:
-    """For the terminal, as each case is done."""
+    """Show a case at the terminal when it is done."""
     ours, bare, ratio, spread = row.cells
     figures = f"{ours} against {bare}, ratio {ratio}" if bare else ours
     text = f"{row.name:<17} {figures} ({spread})"

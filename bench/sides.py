@@ -1,4 +1,4 @@
-"""Who is measured? Our server and the bare one, started the same way on the same tools."""
+"""What is measured? Our server and the bare one, started the same way with the same tools."""
 
 import json
 import shutil
@@ -15,13 +15,13 @@ from bench.processes import find_free_port, run_listening
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "bench" / ".cache" / "work"
-"""On the disk of the checkout: a ledger in memory would not be a durable one."""
+"""On the disk of the checkout, because a ledger in memory would not be durable."""
 META_TOOLS = 6
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two."""
+    """One of the two servers."""
 
     name: str
     bare: bool
@@ -33,7 +33,7 @@ class Side:
         return folder
 
     def argv(self, listed: int, http: tuple[str, int] | None = None) -> list[str]:
-        """The command of a server that lists so many tools."""
+        """Build the command of a server that lists this many tools."""
         where = [] if http is None else ["--http", f"{http[0]}:{http[1]}"]
         if self.bare:
             return [sys.executable, "-m", "bench.bare", "--tools", str(get_tools_file(listed)), *where]
@@ -57,7 +57,7 @@ class Side:
 
 
 OURS, BARE, TWIN = Side("ours", False), Side("bare", True), Side("twin", True)
-"""The twin is a second bare server: the two side by side show how much of a difference is noise."""
+"""The twin is a second bare server: the two together show how much of a difference is noise."""
 
 
 def get_tools_file(listed: int) -> Path:

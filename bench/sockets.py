@@ -27,7 +27,7 @@ class HttpConnection:
         return self._number
 
     def ask(self, body: bytes) -> tuple[float, Mapping[str, Any]]:
-        """Seconds until the whole reply has arrived, and the reply."""
+        """Return the seconds until the whole reply arrived, and the reply."""
         wire = messages.build_post(self.address, body)
         started = perf_counter()
         self._socket.sendall(wire)

@@ -1,4 +1,4 @@
-"""What did the conformance suite find? One verdict per scenario of a revision, read from the checks it wrote."""
+"""What did the conformance suite find? One verdict per scenario of a revision, from the checks it wrote."""
 
 import json
 import re
@@ -13,7 +13,7 @@ Check = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """How one scenario ended."""
+    """The result of one scenario."""
 
     scenario: str
     scored: bool
@@ -34,7 +34,7 @@ def parse_scenario(folder: str) -> str | None:
 
 
 def load_checks(output: Path) -> dict[str, list[Check]]:
-    """The checks of every scenario that left a folder."""
+    """Load the checks of every scenario that left a folder."""
     checks: dict[str, list[Check]] = {}
     for path in sorted(output.glob("*/checks.json")):
         if scenario := parse_scenario(path.parent.name):
@@ -43,7 +43,7 @@ def load_checks(output: Path) -> dict[str, list[Check]]:
 
 
 def build_results(requirements: Mapping[str, Any], checks: Mapping[str, Sequence[Check]]) -> list[ScenarioResult]:
-    """Every scenario that the revision requires of a server, in its order, and then those that are not scored."""
+    """List every scenario that the revision requires of a server, in its order, then those that are not scored."""
     results = [_build_result(name, checks.get(name), "") for name in requirements["server"]]
     for entry in requirements.get("not_scored", ()):
         if entry["leg"] == "server":

@@ -1,6 +1,6 @@
 """What does a running server consist of, and how is it opened and closed?
 
-Most of it is behind `LazyPipeline` and loaded for the first call.
+`LazyPipeline` loads most of it on the first call.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ AFTER_FIRST_LIST = 0.3
 
 @dataclass
 class SandboxWatch:
-    """Is there a sandbox? Until one was tried, it is assumed to work."""
+    """Whether commands can be sandboxed; assumed true until a sandbox has been tried."""
 
     policy: SandboxPolicy
     chooser: "SandboxChooser | None" = None
@@ -62,7 +62,7 @@ class SandboxWatch:
 
 @dataclass(frozen=True)
 class LazyRedactor:
-    """Takes secrets out of texts; what it needs for that is loaded for the first text."""
+    """Removes secrets from texts; loads what it needs for the first text."""
 
     secrets: tuple[str, ...] = field(repr=False)
 
@@ -81,7 +81,7 @@ class LazyRedactor:
 
 @dataclass(frozen=True)
 class Core:
-    """What stands before the first call."""
+    """What exists before the first call."""
 
     store: Store
     clock: Clock
@@ -95,9 +95,9 @@ class Core:
     sandbox: SandboxWatch
     redactor: LazyRedactor
     conversation: str
-    """What the rows of this process have in common."""
+    """The fields that all ledger rows of this process share."""
     note_decision: Callable[[Judged], None] | None = None
-    """Tells telemetry, if it is on."""
+    """Reports calls to telemetry, if it is on."""
 
     @property
     def postures(self) -> CurrentPostures:
@@ -106,7 +106,7 @@ class Core:
 
 @dataclass(frozen=True)
 class Guards:
-    """What stands between a call and the machine."""
+    """The guards between a call and the machine."""
 
     jail: "Jail"
     commands: "CommandHost"
@@ -114,14 +114,14 @@ class Guards:
 
 @dataclass
 class LazyPipeline:
-    """Runs calls; builds the pipeline for the first one. Hosts start many servers, list their tools, and never call
+    """Runs calls, and builds the pipeline for the first one. Hosts start many servers, list their tools, and never call
     most of them."""
 
     build_guards: Callable[[], Guards]
     build_pipeline: "Callable[[Guards], Pipeline]"
     sandbox: SandboxWatch
     missing: Callable[[], None] = lambda: None
-    """Called if it turns out that there is no sandbox."""
+    """Called when menugate finds that no sandbox works."""
     run: "Callable[[CallRequest], Awaitable[Ending]]" = field(init=False)
     """Runs a call; the first one builds the pipeline."""
 
@@ -143,14 +143,14 @@ class LazyPipeline:
         return pipeline
 
     def open(self) -> None:
-        """Build the pipeline now: a server over HTTP has the time at its start, and its clients do not later."""
+        """Build the pipeline at startup: over HTTP no client is waiting yet, and a later call would be slower."""
         _ = self.pipeline
 
     async def _run_first(self, asked: "CallRequest") -> Ending:
         try:
             self.run = self.pipeline.run
         except OSError as wrong:
-            # The workspace may have been moved since the server started; the next call tries again.
+            # The workspace may have moved since the server started; the next call tries again.
             says = (
                 f"{wrong.filename or 'a file that menugate needs'} cannot be used ({wrong.strerror}), so nothing ran."
             )
@@ -228,11 +228,11 @@ class App:
             mark_obeyed(self.settings.state, os.getpid())
 
     async def _announce_changed_lists(self) -> None:
-        """Lists changed: because of new rules, or because there is no sandbox after all."""
+        """Tell clients that their lists changed, because of new rules or because no sandbox works."""
         await self.notifier.announce_outside_changes((), self.core.postures.get_known_principals())
 
     async def _follow_changes(self, changed: asyncio.Event) -> None:
-        """Follow changes of the state, maybe by another process, and notify clients whose list changed."""
+        """Follow changes to the state, including those by other processes, and notify clients whose list changed."""
         await changed.wait()
         freeze_garbage_collector()
         await self._report_health()
@@ -252,7 +252,7 @@ class App:
 
 
 def install_stop_handler(handler: Callable[[], object]) -> bool:
-    """False if signals do not arrive, as outside the main thread."""
+    """Return False if signals cannot be handled, as outside the main thread."""
     try:
         asyncio.get_running_loop().add_signal_handler(STOP_SIGNAL, handler)
     except (RuntimeError, ValueError):
@@ -261,9 +261,9 @@ def install_stop_handler(handler: Callable[[], object]) -> bool:
 
 
 def freeze_garbage_collector() -> None:
-    """Keep what was built so far out of every later collection: it stays for good.
+    """Exclude what was built so far from garbage collection, because it lives as long as the process.
 
-    Otherwise a full collection would stop the server for tens of milliseconds at a moment of its own choosing.
+    Otherwise a full collection could stop the server for tens of milliseconds at any moment.
     """
     gc.collect()
     gc.freeze()

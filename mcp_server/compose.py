@@ -1,9 +1,8 @@
-"""Who builds the application, from what, and in which order? This module knows all the others.
+"""How is the application put together? This module knows all the others.
 
-Everything is built here and passed to constructors; no other module builds what it does not own. What only calls need
-is imported by the functions that build it, on the first call: hosts start many servers, list their tools, and never
-call most of them. That keeps a good hundred modules out of a server that is only listed.
-"""
+Everything is built here and passed to constructors; no other module builds what it does not own. Whatever only calls
+need is imported by the functions that build it, on the first call: hosts start many servers, list their tools, and
+never call most of them. A server that is only listed loads over a hundred modules fewer."""
 
 import logging
 import time
@@ -57,18 +56,18 @@ log = logging.getLogger("menugate")
 
 
 def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
-    """Raises `BuildError` with every fault."""
+    """Load the configuration, or raise `BuildError` with every fault."""
     configuration = load_configuration(settings, packs)
     if isinstance(configuration, ConfigFaults):
         raise BuildError(str(configuration))
     menus = configuration.policy.menus
     if settings.mode is not None and menus.get(settings.mode) is None:
-        raise BuildError(f"there is no mode `{settings.mode}`; there are {', '.join(mode.name for mode in menus)}.")
+        raise BuildError(f"there is no mode `{settings.mode}`; the modes are {', '.join(mode.name for mode in menus)}.")
     return configuration
 
 
 def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
-    """All that a first list needs."""
+    """Build what the first tool list needs; the rest follows with the first call."""
     configuration = load(settings, packs)
     prepare_folders(settings)
     try:
@@ -140,7 +139,7 @@ def build_core(
 
 
 def release_left_session(session_objects: ObjectRegistry, running_calls: RunningCalls, session: str) -> None:
-    """Nobody can come back to this session."""
+    """Forget a session that no connection, process or handle can reach any more."""
     session_objects.release_session(session)
     running_calls.board.schedule_write()
 
@@ -218,22 +217,22 @@ def load_http_token(settings: Settings) -> str | None:
 
 
 def collect_secrets(configuration: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
-    """Values that are never shown."""
+    """Collect the values that must never appear in any output."""
     review = configuration.library.config.review
-    values = (*settings.secret_values, token, read_variable(review.key) if review else "")
-    return tuple(secret for secret in values if secret)
+    candidates = (*settings.secret_values, token, read_variable(review.key) if review else "")
+    return tuple(secret for secret in candidates if secret)
 
 
 def log_failure(what: str, fault: BaseException) -> None:
-    """Our own failures: no client ever sees them."""
+    """Log our own failures, which no client ever sees."""
     log.error("%s failed", what, exc_info=fault)
 
 
-# What only calls need.
+# From here on: what only calls need.
 
 
 def build_guards(configuration: Configuration, settings: Settings) -> Guards:
-    """What guards the disk against a call, and the machine against a command."""
+    """The guards between a call and the disk, and between a command and the machine."""
     from mcp_server.guards.jail import Jail
     from mcp_server.guards.network.network import build_program_proxy
     from mcp_server.guards.processes.commands import build_command_host

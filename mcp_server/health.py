@@ -1,6 +1,6 @@
-"""Is everything in order here, and what can be fixed? Checking changes nothing.
+"""Is everything in order here, and what can be fixed? A check changes nothing.
 
-A finding has a fix only if anybody would choose it and it loses nothing.
+A finding has a fix only if every user would choose it and it loses no data.
 """
 
 import asyncio
@@ -48,98 +48,102 @@ MAX_SHOWN, LOCK_SECONDS, OTHERS = 5, 1.0, 0o077
 def examine(
     settings: Settings, packs: Sequence[Pack] = (), progress: Callable[[int, int], None] | None = None
 ) -> list[HealthFinding]:
-    """`progress` is called with the progress of the check of the ledger."""
-    shut = list(check_folder_access(settings))
+    """Run every check; `progress` is called while the ledger is checked."""
+    blocked = list(check_folder_access(settings))
     return [
         *check_configuration(settings, packs),
-        *(shut or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, progress))),
+        *(blocked or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, progress))),
         *check_guards(settings),
         *check_sandbox(settings, packs),
         *(
-            HealthFinding("servers", says, Grade.FAULT if one.fault else Grade.NOTE)
-            for one, says in find_server_differences(settings)
+            HealthFinding("servers", says, Grade.FAULT if server.fault else Grade.NOTE)
+            for server, says in find_server_differences(settings)
         ),
-        *(() if shut else check_leftovers(settings)),
+        *(() if blocked else check_leftovers(settings)),
     ]
 
 
 def mend(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
-    """Fix what can be; returns what was fixed, and as faults what could not be."""
-    done: list[HealthFinding] = []
-    for one in findings:
-        if one.mend is None:
+    """Fix what can be fixed; return the fixed findings, and as faults those that could not be fixed."""
+    results: list[HealthFinding] = []
+    for finding in findings:
+        if finding.mend is None:
             continue
         try:
-            one.mend()
-        except (OSError, Refusal) as wrong:
-            done.append(HealthFinding(one.what, f"{one.says} It could not be fixed: {wrong}", Grade.FAULT))
+            finding.mend()
+        except (OSError, Refusal) as error:
+            results.append(HealthFinding(finding.what, f"{finding.says} It could not be fixed: {error}", Grade.FAULT))
         else:
-            done.append(HealthFinding(one.what, f"{one.says} Fixed: {one.cure}."))
-    return done
+            results.append(HealthFinding(finding.what, f"{finding.says} Fixed: {finding.cure}."))
+    return results
 
 
 def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = False) -> tuple[str, list[str], bool]:
-    """The findings in words, the faults left, and whether the state can be used; with `fix`, after fixing."""
+    """Return the findings as text, the remaining faults, and whether the state can be used; with `fix`, fix first."""
     findings = examine(settings, packs)
-    lines = [f"{one.grade}: {one.what}: {one.says}" for one in (mend(findings) if fix else ())]
+    lines = [f"{finding.grade}: {finding.what}: {finding.says}" for finding in (mend(findings) if fix else ())]
     findings = examine(settings, packs) if fix else findings
-    lines += [f"{one.grade}: {one.what}: {one.says}" for one in findings if one.grade is not Grade.GOOD]
-    ill = [f"{one.what}: {one.says}" for one in list_faults(findings)]
-    fixable = any(one.mend for one in findings)
+    lines += [
+        f"{finding.grade}: {finding.what}: {finding.says}" for finding in findings if finding.grade is not Grade.GOOD
+    ]
+    faults = [f"{finding.what}: {finding.says}" for finding in list_faults(findings)]
+    fixable = any(finding.mend for finding in findings)
     lines.append(format_verdict(findings))
     return (
         "\n".join(lines) + (" `menugate doctor fix` fixes what can be fixed safely." if fixable else ""),
-        ill,
+        faults,
         may_open_state(findings),
     )
 
 
-async def examine_while_serving(found: Configuration, settings: Settings, changes: PostureChanges, fix: bool) -> str:
-    """The same from a running server, with its response to the faults."""
-    said, ill, writable = await anyio.to_thread.run_sync(examine_and_report, settings, found.packs, fix)
-    if not (fix and ill and writable):
-        return said
-    return f"{said}\n{await build_health_response(found, settings, changes).respond_to_faults(ill)}"
+async def examine_while_serving(
+    configuration: Configuration, settings: Settings, changes: PostureChanges, fix: bool
+) -> str:
+    """Check from inside a running server, and respond to the faults."""
+    report, faults, writable = await anyio.to_thread.run_sync(examine_and_report, settings, configuration.packs, fix)
+    if not (fix and faults and writable):
+        return report
+    return f"{report}\n{await build_health_response(configuration, settings, changes).respond_to_faults(faults)}"
 
 
 def may_open_state(findings: Sequence[HealthFinding]) -> bool:
-    """May the state be opened for writing? Opening moves a damaged file aside, which a mere check must not do."""
-    return not any(one.what in ("state file", "lock", "disk") for one in list_faults(findings))
+    """Whether the state may be opened for writing: that moves a damaged file aside, which a check must not do."""
+    return not any(fault.what in ("state file", "lock", "disk") for fault in list_faults(findings))
 
 
 def find_usual_posture(settings: Settings, packs: Sequence[Pack]) -> Posture:
-    """The posture if nobody has chosen one."""
+    """The posture before anything is chosen."""
     with suppress(BuildError):
-        if isinstance(found := load_configuration(settings, packs), Configuration):
-            return found.posture.cap_profile(found.policy.ceiling)
+        if isinstance(configuration := load_configuration(settings, packs), Configuration):
+            return configuration.posture.cap_profile(configuration.policy.ceiling)
     return Posture()
 
 
 def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
     try:
-        found = load_configuration(settings, packs)
-    except BuildError as wrong:
-        yield HealthFinding("menus and rules", str(wrong), Grade.FAULT)
+        configuration = load_configuration(settings, packs)
+    except BuildError as error:
+        yield HealthFinding("menus and rules", str(error), Grade.FAULT)
         return
-    if isinstance(found, ConfigFaults):
-        yield from (HealthFinding("menus and rules", str(fault), Grade.FAULT) for fault in found)
+    if isinstance(configuration, ConfigFaults):
+        yield from (HealthFinding("menus and rules", str(fault), Grade.FAULT) for fault in configuration)
         return
-    policy = found.policy
-    counted = describe_configuration(len(policy.menus.modes), len(policy.tools), len(policy.rules.every))
-    yield HealthFinding("menus and rules", counted)
+    policy = configuration.policy
+    counts = describe_configuration(len(policy.menus.modes), len(policy.tools), len(policy.rules.every))
+    yield HealthFinding("menus and rules", counts)
 
 
 def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
-    """Places where no state can be kept, because they belong to somebody else or are not folders."""
+    """Find places that cannot hold state, because another account owns them or they are not folders."""
     for folder in settings.private_folders:
-        there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-        if not (there.is_dir() and os.access(there, os.R_OK | os.W_OK | os.X_OK)):
-            says = f"{there} is not a folder that you can read and write, and menugate keeps its state in {folder}."
+        existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+        if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
+            says = f"{existing} is not a folder that you can read and write, and menugate keeps its state in {folder}."
             yield HealthFinding("state file", says, Grade.FAULT)
 
 
 def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
-    """Are the private places readable and writable by the person only?"""
+    """Check that only this account can read and write its private files."""
     if settings.state.is_symlink():
         says = f"{settings.state} is a link; the state must be in a real folder."
         yield HealthFinding("state folder", says, Grade.FAULT)
@@ -148,10 +152,10 @@ def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
         yield HealthFinding("state folder", "menugate has not run here yet.", Grade.NOTE)
         return
     private = [*settings.state_folders, *settings.private_folders, settings.database, settings.state / "http.token"]
-    private += [one / name for one in settings.private_folders for name in ("ledger.key", "request-state.key")]
-    open_ones = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
-    for path in open_ones:
-        says = f"{path} can be read or written by others."
+    private += [folder / name for folder in settings.private_folders for name in ("ledger.key", "request-state.key")]
+    exposed = [path for path in private if path.exists() and path.stat().st_mode & OTHERS]
+    for path in exposed:
+        says = f"{path} can be read or written by other users."
         yield HealthFinding(
             "state folder",
             says,
@@ -159,7 +163,7 @@ def check_private_places(settings: Settings) -> Iterator[HealthFinding]:
             "only you can use it now",
             lambda path=path: close_to_others(path),
         )
-    if not open_ones:
+    if not exposed:
         yield HealthFinding("state folder", f"{settings.state}, readable and writable by you only")
     if says := describe_unreadable_folder(settings.state):
         yield HealthFinding("servers", says, Grade.FAULT)
@@ -174,7 +178,7 @@ def close_to_others(path: Path) -> None:
 
 
 def check_lock(settings: Settings) -> Iterator[HealthFinding]:
-    """Is the state locked by a process that does not let go, for example a stopped one?"""
+    """Check whether a process keeps the state locked, for example one that is suspended."""
     if not (settings.state / "state.lock").exists():
         return
     from mcp_server.state.engine.sqlite import DatabaseLock
@@ -198,12 +202,12 @@ def check_state(
 
     if settings.state.is_dir() and is_disk_full(settings.state):
         yield HealthFinding("disk", FULL.format(settings.state), Grade.FAULT)
-    gone, recover = not settings.database.exists(), partial(recover_state, settings.database, settings.secrets)
-    if gone and settings.foreign_state_file and settings.foreign_state_file.exists():
+    missing, recover = not settings.database.exists(), partial(recover_state, settings.database, settings.secrets)
+    if missing and settings.foreign_state_file and settings.foreign_state_file.exists():
         yield HealthFinding("state file", OF_ANOTHER.format(settings.foreign_state_file), Grade.NOTE)
-    if gone and not (settings.state / "ledger.anchor").exists():
+    if missing and not (settings.state / "ledger.anchor").exists():
         return
-    if gone:
+    if missing:
         says = "the state file is gone, but its anchor is still there."
         yield HealthFinding("state file", says, Grade.FAULT, BEGUN_ANEW, recover)
         return
@@ -262,47 +266,47 @@ def check_guards(settings: Settings) -> Iterator[HealthFinding]:
     paths, by_kernel = describe_path_guard()
     yield HealthFinding("paths", paths, Grade.GOOD if by_kernel else Grade.NOTE)
     program = find_ripgrep(settings.search_path)
-    slowly = HealthFinding("search", f"plain Python, because ripgrep {NO_RIPGREP}", Grade.NOTE)
-    yield HealthFinding("search", str(program)) if program else slowly
-    fixed, doubled = find_places_in_workspace(settings), len(find_linked_files())
+    without_ripgrep = HealthFinding("search", f"plain Python, because ripgrep {NO_RIPGREP}", Grade.NOTE)
+    yield HealthFinding("search", str(program)) if program else without_ripgrep
+    places, linked = find_places_in_workspace(settings), len(find_linked_files())
     yield HealthFinding(
-        "runs from", describe_installation(fixed, doubled), Grade.NOTE if fixed or doubled else Grade.GOOD
+        "runs from", describe_installation(places, linked), Grade.NOTE if places or linked else Grade.GOOD
     )
 
 
-async def try_sandbox(found: Configuration, settings: Settings) -> tuple[str, str]:
+async def try_sandbox(configuration: Configuration, settings: Settings) -> tuple[str, str]:
     """Return which sandbox is available, in words, and whether that is `good`, a `note` or a `fault`. One command is
     run in it with the mounts of a real call, made from this workspace and these settings."""
-    commands = build_guards(found, settings).commands
-    posture = found.posture.cap_profile(found.policy.ceiling)
+    commands = build_guards(configuration, settings).commands
+    posture = configuration.posture.cap_profile(configuration.policy.ceiling)
     profile = Profile.TRUSTED if posture.profile.covers(Profile.TRUSTED) else Profile.NORMAL
     says = await commands.chooser.describe_sandbox()
     if not commands.chooser.name:
         return says, "note"
     try:
-        ran = await commands.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile).run(
+        result = await commands.build_call_processes(Demand(Effect.EXEC, Profile.NORMAL), profile).run(
             Command(("true",), seconds=10.0)
         )
     except Refusal as refused:
         return f"{says}; a command does not run in it: {refused.problem.message}", "fault"
     finally:
         await commands.close()
-    return (says, "good") if ran.code == 0 else (f"{says}; `true` ends in it with exit code {ran.code}.", "fault")
+    return (says, "good") if result.code == 0 else (f"{says}; `true` ends in it with exit code {result.code}.", "fault")
 
 
 def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthFinding]:
-    """The sandbox for commands, tried out; a note if there is none."""
+    """Try the sandbox for commands; a note if there is none."""
     try:
-        found = load_configuration(settings, packs)
+        configuration = load_configuration(settings, packs)
     except BuildError:
         return
-    if isinstance(found, Configuration):
-        says, grade = asyncio.run(try_sandbox(found, settings))
+    if isinstance(configuration, Configuration):
+        says, grade = asyncio.run(try_sandbox(configuration, settings))
         yield HealthFinding("sandbox", says, Grade(grade))
 
 
 def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
-    """Files that killed servers left behind."""
+    """Find files that killed servers left behind."""
     spill = Spill(settings.state / "spill")
     old = [path for path in find_files(settings.state / "spill", f"*{SUFFIX}") if is_day_old(path)]
     if old:
@@ -314,7 +318,7 @@ def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
     if drafts:
         where = " and ".join(map(str, settings.private_folders))
         says = f"{format_count(len(drafts), 'half-written file')} in {where}."
-        yield HealthFinding("leftovers", says, Grade.NOTE, "deleted", lambda: [one.unlink() for one in drafts])
+        yield HealthFinding("leftovers", says, Grade.NOTE, "deleted", lambda: [draft.unlink() for draft in drafts])
     aside = find_files(settings.state, "*.corrupt-*")
     if aside:
         size = sum(path.stat().st_size for path in aside)
@@ -336,5 +340,5 @@ def find_files(folder: Path, pattern: str) -> list[Path]:
 
 
 def is_day_old(path: Path) -> bool:
-    """So old that nothing is writing it any more."""
+    """Whether a file is so old that no process can still be writing it."""
     return time.time_ns() - path.lstat().st_mtime_ns > ONE_DAY_NS

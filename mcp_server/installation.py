@@ -1,6 +1,6 @@
-"""Where does menugate run from? Its interpreter, the folders Python imports from, and the operator's files.
+"""Where is menugate installed? Its interpreter, the folders Python imports from, and the operator's files.
 
-Anything that can write there decides what runs next outside every sandbox, in this process and in the person's next
+A program that can write there decides what runs next outside every sandbox, in this process and in the user's next
 command. So no call may change these places below `unrestricted`; when in doubt, a place is on the list.
 """
 
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 
 MAX_LINKS = 40
 MAX_LOOKED = 200_000
-"""Entries below a folder that are searched for second names of our files."""
+"""How many entries below a folder are searched for second names of our files."""
 MAX_FILES, MAX_FOLDERS = 8, 64
 BY_COPY = "uv tool install --link-mode=copy"
 
 
-def find_installation_places(settings: Settings, found: Configuration | None = None) -> tuple[Path, ...]:
+def find_installation_places(settings: Settings, configuration: Configuration | None = None) -> tuple[Path, ...]:
     """Every place with its links resolved, the folders of those links, and the places where a command could write to
     one of our files by a second name."""
-    places = tuple(dict.fromkeys(place for one in find_named_places(settings, found) for place in _follow_links(one)))
+    places = tuple(
+        dict.fromkeys(place for named in find_named_places(settings, configuration) for place in _follow_links(named))
+    )
     return (*places, *find_second_names(settings.workspace, settings.home, places))
 
 
 def build_host_paths(configuration: Configuration, settings: Settings) -> "HostPaths":
-    """Where things are on this machine, as far as the programs that a call starts are concerned."""
+    """Find what the programs started by a call need to know about this machine."""
     from mcp_server.guards.sandbox.access import HostPaths  # which only calls need
 
     return HostPaths(
@@ -56,20 +58,24 @@ def build_host_paths(configuration: Configuration, settings: Settings) -> "HostP
     )
 
 
-def find_places_in_workspace(settings: Settings, found: Configuration | None = None) -> list[str]:
-    """Those inside the workspace, by their path there; `.` is the whole workspace."""
-    places = {one for one in find_installation_places(settings, found) if one.is_relative_to(settings.workspace)}
+def find_places_in_workspace(settings: Settings, configuration: Configuration | None = None) -> list[str]:
+    """Find the places inside the workspace, by their path there; `.` is the whole workspace."""
+    places = {
+        place for place in find_installation_places(settings, configuration) if place.is_relative_to(settings.workspace)
+    }
     # The operator's own file cannot even be read, and is protected elsewhere.
-    own = set(settings.protected_places)
-    outermost = [one for one in places if places.isdisjoint(one.parents) and own.isdisjoint((one, *one.parents))]
-    return sorted(str(one.relative_to(settings.workspace)) for one in outermost)
+    protected = set(settings.protected_places)
+    outermost = [
+        place for place in places if places.isdisjoint(place.parents) and protected.isdisjoint((place, *place.parents))
+    ]
+    return sorted(str(place.relative_to(settings.workspace)) for place in outermost)
 
 
 LOOKING = threading.Lock()
 
 
 def find_linked_files() -> frozenset[tuple[int, int]]:
-    """Device and inode of each file of ours that has names elsewhere (hardlinks), which no sandbox can know. Looked up
+    """Find device and inode of our files with names elsewhere (hardlinks), which no sandbox can know. Looked up
     once, after the first list was sent; a call that arrives meanwhile waits for it."""
     with LOOKING:
         return _scan_linked_files()
@@ -77,12 +83,14 @@ def find_linked_files() -> frozenset[tuple[int, int]]:
 
 @cache
 def _scan_linked_files() -> frozenset[tuple[int, int]]:
-    packages = [Path(one) for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
+    packages = [
+        Path(folder_path) for folder_path in sys.path if Path(folder_path).name in ("site-packages", "dist-packages")
+    ]
     ours = [Path(mcp_server.__file__).parents[1] / name for name in ("mcp_server", "tools", "menus", "prompts")]
-    modules = [getattr(one, "__file__", None) for one in list(sys.modules.values())]
+    modules = [getattr(folder_path, "__file__", None) for folder_path in list(sys.modules.values())]
     names_of: dict[tuple[int, int, int], set[str]] = {}
     for folder in dict.fromkeys((*packages, *ours, Path(sys.prefix) / "bin", Path(os.__file__).parent)):
-        others = {str(one) for one in packages if one != folder}
+        others = {str(folder_path) for folder_path in packages if folder_path != folder}
         for file in _find_files(str(folder), others):
             with suppress(OSError):
                 _note_link(names_of, file.path, file.stat(follow_symlinks=False))
@@ -94,7 +102,7 @@ def _scan_linked_files() -> frozenset[tuple[int, int]]:
 
 
 def _find_files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[str]]:
-    """Every entry below it that is not a folder. There are tens of thousands, so this does little with each."""
+    """Yield every entry below it that is not a folder. There are tens of thousands, so this does little with each."""
     todo = [folder]
     while todo:
         with suppress(OSError), os.scandir(todo.pop()) as entries:
@@ -105,9 +113,9 @@ def _find_files(folder: str, others: Collection[str]) -> Iterator[os.DirEntry[st
                     todo.append(entry.path)
 
 
-def _note_link(names_of: dict[tuple[int, int, int], set[str]], path: str, here: os.stat_result) -> None:
-    if here.st_nlink > 1 and stat.S_ISREG(here.st_mode):
-        names_of.setdefault((here.st_dev, here.st_ino, here.st_nlink), set()).add(os.path.realpath(path))
+def _note_link(names_of: dict[tuple[int, int, int], set[str]], path: str, status: os.stat_result) -> None:
+    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+        names_of.setdefault((status.st_dev, status.st_ino, status.st_nlink), set()).add(os.path.realpath(path))
 
 
 @cache
@@ -116,15 +124,15 @@ def find_second_names(workspace: Path, home: Path, places: tuple[Path, ...]) -> 
     themselves if there are few, else their folders."""
     if not find_linked_files():
         return ()
-    found: list[Path] = []
-    for root in (workspace, *(home / one for one in CACHES.split())):
+    second_names: list[Path] = []
+    for root in (workspace, *(home / path for path in CACHES.split())):
         names = list(_find_names_below(root, frozenset(map(str, places))))
-        around = {one.parent for one in names}
-        folders = {one for one in around if around.isdisjoint(one.parents)}
+        around = {path.parent for path in names}
+        folders = {path for path in around if around.isdisjoint(path.parents)}
         if len(folders) > MAX_FOLDERS:
-            folders = {root / one.relative_to(root).parts[0] if one != root else root for one in folders}
-        found += names if len(names) <= MAX_FILES else sorted(folders)
-    return tuple(dict.fromkeys(found))
+            folders = {root / path.relative_to(root).parts[0] if path != root else root for path in folders}
+        second_names += names if len(names) <= MAX_FILES else sorted(folders)
+    return tuple(dict.fromkeys(second_names))
 
 
 def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
@@ -146,31 +154,32 @@ def _find_names_below(root: Path, places: frozenset[str]) -> Iterator[Path]:
 
 def _read_inode(entry: os.DirEntry[str]) -> tuple[int, int]:
     try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError:  # it has gone meanwhile
+        status = entry.stat(follow_symlinks=False)
+    except OSError:  # it has disappeared meanwhile
         return 0, 0
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def describe_installation(places: Iterable[str], shared: int = 0) -> str:
-    """The finding in words for the person."""
-    names = ", ".join("the whole workspace" if one == "." else one for one in places)
+    """Describe for the user where menugate is installed, and whether a call could change it."""
+    names = ", ".join("the whole workspace" if place == "." else place for place in places)
     if shared:
         links = (
-            f"{format_count(shared, 'file')} with a second name (hardlink), and writing to that name changes menugate. "
-            f"Install it with copies: `{BY_COPY}`"
+            f"{format_count(shared, 'file')} with a second name (hardlink); writing to that name changes menugate. "
+            f"Install copies instead: `{BY_COPY}`"
         )
         kept = f"; below `unrestricted`, calls can only read {names}" if names else ", outside the workspace"
         return f"{sys.prefix}{kept}; {links}"
     if not names:
         return f"{sys.prefix}, outside the workspace"
-    return f"{names}: no call can change it below `unrestricted`. To lift that, install menugate outside the workspace"
+    fix = "To lift this limit, install menugate outside the workspace"
+    return f"{names}: no call can change it below `unrestricted`. {fix}"
 
 
-def find_named_places(settings: Settings, found: Configuration | None) -> Iterator[Path]:
-    """The places by name, before links are resolved."""
+def find_named_places(settings: Settings, configuration: Configuration | None) -> Iterator[Path]:
+    """Yield the places by name, before links are resolved."""
     yield from map(Path, (sys.executable, sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    yield from (Path(one or ".").absolute() for one in sys.path)
+    yield from (Path(entry or ".").absolute() for entry in sys.path)
     if site.ENABLE_USER_SITE:
         # Python imports from there as soon as it exists.
         yield Path(site.getusersitepackages())
@@ -180,32 +189,32 @@ def find_named_places(settings: Settings, found: Configuration | None) -> Iterat
     yield from _find_command_places(settings.search_path)
     yield from settings.named
     yield from settings.menus
-    if found is not None:
-        config = found.library.config
+    if configuration is not None:
+        config = configuration.library.config
         yield from (*config.menus, *([config.prompts] if config.prompts else []))
-        yield from (Path(folder) for pack in found.packs for folder in pack.menus)
+        yield from (Path(folder) for pack in configuration.packs for folder in pack.menus)
 
 
 def _find_module_places(workspace: Path) -> Iterator[Path]:
-    """Packages found outside the search path, and those that contain the workspace."""
+    """Yield packages outside the search path, and those that contain the workspace."""
     data = Path(mcp_server.__file__).parents[1]
     yield from (data / name for name in ("menus", "prompts"))
-    known = tuple(f"{one}/" for one in (sys.prefix, sys.base_prefix, *sys.path) if one)
+    known = tuple(f"{location}/" for location in (sys.prefix, sys.base_prefix, *sys.path) if location)
     for name, module in list(sys.modules.items()):
-        about = getattr(module, "__dict__", {})
+        attributes = getattr(module, "__dict__", {})
         if "." in name:
             continue
-        for one in (about.get("__file__"), *(about.get("__path__") or ())):
-            if not isinstance(one, str):
+        for location in (attributes.get("__file__"), *(attributes.get("__path__") or ())):
+            if not isinstance(location, str):
                 continue
-            if f"{workspace}/".startswith(f"{one}/"):
+            if f"{workspace}/".startswith(f"{location}/"):
                 yield workspace
-            if not one.startswith(known):
-                yield Path(one).absolute()
+            if not location.startswith(known):
+                yield Path(location).absolute()
 
 
 def _find_command_places(search_path: str) -> Iterator[Path]:
-    """The `menugate` on the PATH, if it starts this copy; it may be a link."""
+    """Find the `menugate` on the PATH, if it starts this copy; it may be a link."""
     typed = shutil.which("menugate", path=search_path)
     if typed is not None and Path(typed).resolve().is_relative_to(Path(sys.prefix).resolve()):
         yield Path(typed).absolute()
@@ -213,7 +222,7 @@ def _find_command_places(search_path: str) -> Iterator[Path]:
 
 def _follow_links(path: Path) -> Iterator[Path]:
     """Where a path ends, and each link on the way, because a sandbox can only protect a link by its folder. For a path
-    that does not exist, the last folder that does: somebody could create the rest."""
+    that does not exist, the last folder that does: a program could create the rest."""
     here, links = Path("/"), 0
     todo = list(path.absolute().parts[:0:-1])
     while todo:

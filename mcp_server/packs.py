@@ -1,9 +1,9 @@
-"""What may a tool pack import? These names, the one promise that menugate makes to other people's packs.
+"""What may a tool pack import? These names, which menugate promises to keep for third-party packs.
 
 A pack is a distribution with an entry point in the group `menugate.tools` that leads to a `Pack`. docs/packs.md shows
 how to write one; docs/packs-reference.md has every name here with its fields and methods.
 
-**What stays.** A name here, a field, a method and its parameters keep their meaning. One is taken away or changed only
+**What stays.** A name here, a field, a method and its parameters keep their meaning. One is removed or changed only
 after a release in which the old form still works, with a warning when it is used; both releases say so in CHANGELOG.md,
 marked **Breaking**, with what to write instead.
 

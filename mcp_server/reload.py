@@ -1,10 +1,9 @@
-"""Which rules apply after the person has edited the configuration? The new ones, from the next decision on.
+"""Which rules apply after the user edits the configuration? The new ones, from the next decision on.
 
-The files are checked before every decision, unless the system says that nothing changed, and from time to time beside
-that, so that lists follow. If a file is invalid, empty or gone, the last valid version stays in force. Somebody may
-still be writing: until a valid file has been unchanged for a moment, what it takes away applies at once and what it
-grants waits, whatever happens to the file meanwhile.
-"""
+The files are checked before every decision, unless the system reports no change. They are also checked from time to
+time, so that tool lists follow. If a file is invalid, empty or gone, its last valid version stays in force. An editor
+may still be writing: until a valid file has been unchanged for a moment, its restrictions apply at once and its
+permissions wait, whatever happens to the file meanwhile."""
 
 import logging
 import os
@@ -40,21 +39,21 @@ from mcp_server.watch import FileWatch
 
 log = logging.getLogger("menugate")
 SECONDS = 0.15
-"""Between two checks when there are no calls."""
+"""Seconds between two checks when there are no calls."""
 STILL_NS = 150_000_000
-"""How long a file must be unchanged until all of it counts; some file systems' clocks are no finer than this."""
+"""Seconds that a file must be unchanged until all of it applies; some file systems' clocks are no finer than this."""
 FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget"))
 """The parts of the configuration that a running server follows."""
 MOST_TOLD = 8
-"""How many earlier versions that still hold are shown to the person's commands."""
+"""How many of the earlier versions still in force are published for the user's commands."""
 WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
-"""What a key is called in the file, if we call it otherwise."""
+"""The names of keys in the file, where they differ from ours."""
 Stamps = tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass
 class ConfigurationReload:
-    """Keeps what a server applies in step with its files, and reports what that is."""
+    """Keeps the configuration of a running server up to date with its files, and publishes what is in force."""
 
     started: Configuration
     settings: Settings
@@ -64,9 +63,9 @@ class ConfigurationReload:
     """Called with every new policy at once, before any decision uses it."""
     store: Store
     stoppable: bool = False
-    """This process handles the signal that ends everything."""
+    """Whether this process handles the signal that ends everything."""
     tell: Callable[[], Awaitable[None]] | None = None
-    """Makes everybody check whose list may have changed."""
+    """Notifies the clients whose list may have changed."""
     held: Configuration = field(init=False)
     """The last valid version, whether or not its files are settled."""
     fault: str = ""
@@ -76,21 +75,21 @@ class ConfigurationReload:
     """Cached, because they are checked before every decision."""
     _watch: FileWatch = field(init=False)
     _dirty: bool = True
-    """Something changed, or changes are not reported here. Checking costs a busy server a tenth of every call."""
+    """Something changed, or this system reports no changes. On a busy server a check costs a tenth of every call."""
     _stamps: Stamps = ()
     _still: bool = True
     _operators: tuple[Configuration, ...] = ()
-    """The versions of the operator's file that apply, the newest last. Until a valid one has been unchanged for a
-    moment, somebody may still be writing, so what was in force before stays in force beside it."""
+    """The versions of the operator's file in force, the newest last. Until a valid one has been unchanged for a
+    moment, an editor may still be writing it, so the versions before it stay in force as well."""
     _owns: tuple[Configuration, ...] = ()
     """The same for the workspace's own file."""
     _older: Sequence[Configuration] = ()
     _behind: bool = False
-    """The postures are still those under the previous version."""
+    """Whether the postures still follow the previous version."""
     _moved: bool = False
     _news: bool = False
     _unsaid: bool = False
-    """There was no space to publish what applies."""
+    """Whether the disk was too full to publish what is in force."""
 
     def __post_init__(self) -> None:
         self.held = self.started
@@ -101,7 +100,7 @@ class ConfigurationReload:
         self._watch = FileWatch(self._mark_dirty)
 
     async def renew(self) -> None:
-        """Runs before a decision if something may have changed."""
+        """Catch up before a decision if something may have changed."""
         # Watch before checking, so that later changes are noticed.
         self._dirty = not self._watch.watch_paths(self._paths)
         await self._check_for_changes()
@@ -112,19 +111,19 @@ class ConfigurationReload:
     async def _check_for_changes(self) -> None:
         # Whatever interrupts this, the next call checks again.
         self.current_policy.stale = True
-        stamps, still = self._read_stamps()
-        if stamps != self._stamps or still != self._still:
-            self._stamps, self._still = stamps, still
-            before = self._paths
-            self._take_over(self._read(), still)
-            self._dirty = self._dirty or self._paths != before
+        stamps, settled = self._read_stamps()
+        if stamps != self._stamps or settled != self._still:
+            self._stamps, self._still = stamps, settled
+            paths_before = self._paths
+            self._take_over(self._read(), settled)
+            self._dirty = self._dirty or self._paths != paths_before
         if self._behind:
             await self.postures.refresh()
             self._behind = False
         self.current_policy.stale = self._dirty or not self._still
 
     async def follow(self) -> None:
-        """Follow changes between calls: lists must follow too, and a file that was being written becomes settled."""
+        """Follow changes between calls, so that lists follow too and a file that was being written settles."""
         self.publish_judgement()
         while True:
             await anyio.sleep(SECONDS)
@@ -140,20 +139,20 @@ class ConfigurationReload:
                     self._news = False
                     await self._record_rules()
             except Exception:
-                log.exception("what was changed in the configuration could not be taken over")
+                log.exception("the changed configuration could not be applied")
 
     async def _record_rules(self) -> None:
-        """Record which configuration and how many rules apply from now on, and why something does not count."""
+        """Record which configuration and how many rules are in force from now on, and why anything is ignored."""
         config = str(self.settings.config) if self.settings.config else None
         count = len(self.current_policy.policy.rules.every)
         await self.store.write(partial(ledger.record_rules, config=config, rules=count, fault=self.fault))
 
     def take_life_lock(self) -> None:
-        """From here on a command that cannot see this process knows that it is alive."""
+        """Show commands that cannot see this process that it is running."""
         try:
             self._lock = LifeLock.take(self.settings.state)
-        except OSError as wrong:
-            log.warning("that this server lives could not be written down: %s", wrong)
+        except OSError as error:
+            log.warning("could not record that this server is running: %s", error)
 
     def close(self) -> None:
         self._watch.stop_watching()
@@ -162,111 +161,122 @@ class ConfigurationReload:
             self._lock.release()
 
     def publish_judgement(self) -> None:
-        """Publish what applies here, for the person's commands."""
+        """Publish what is in force here, for the user's commands."""
         settings, pid = self.settings, get_own_pid()
         config, texts = settings.config, self._get_held_texts() if self.fault else {}
         if config and self.fault and texts[str(config)] is None:
-            # It appeared while we were running and never counted: in force is that there is none.
+            # It appeared while we were running and was never in force: publish that there is no file.
             config = None
-        # Include the newest version: whoever asks may find the file half written.
+        # Include the newest version: a command may find the file half written.
         older = [*self._older[-MOST_TOLD:], self.held] if self._older else []
-        said = Server(
+        server = Server(
             pid=pid,
             born=read_start_time(pid),
             config=str(config) if config else None,
             profile=settings.profile,
             max_profile=settings.max_profile,
-            menus=[str(one) for one in settings.menus],
+            menus=[str(configuration) for configuration in settings.menus],
             since=self.since,
             fault=self.fault,
             restart=self._find_restart_keys(),
             texts=texts,
-            older=[{path: one.said.get(Path(path)) for path in self._get_held_texts()} for one in older],
+            older=[
+                {path: configuration.said.get(Path(path)) for path in self._get_held_texts()} for configuration in older
+            ],
             stoppable=self.stoppable,
         )
         try:
-            publish_server(settings.state, said)
+            publish_server(settings.state, server)
             self._unsaid = False
-        except OSError as wrong:
+        except OSError as error:
             if not self._unsaid:
-                log.warning("what is judged by here could not be written down: %s", wrong)
+                log.warning("could not record which configuration is in force: %s", error)
             self._unsaid = True
 
     def _get_held_texts(self) -> dict[str, str | None]:
-        """Return the text of each file that is in force; None for one that does not count and had no version before."""
-        every = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
-        return {str(path): self.held.said.get(path) for path in every}
+        """Return the text of each file that is in force; None for a file that never was."""
+        paths = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
+        return {str(path): self.held.said.get(path) for path in paths}
 
     def _read(self) -> RenewedConfiguration:
-        """Read what is on disk now, and why any of it does not count."""
-        usual, config = self.settings.operators / OPERATORS_FILE, self.settings.config
-        if config is None or (config == usual and config not in self.held.said):
-            # It may appear after the start, and disappear again before it ever counted.
-            self.settings = replace(self.settings, config=usual if _read_stamp(usual) else None)
+        """Read the files as they are now; return them and why any of them is ignored."""
+        default_config, config = self.settings.operators / OPERATORS_FILE, self.settings.config
+        if config is None or (config == default_config and config not in self.held.said):
+            # It may appear after the start, and disappear before it was ever in force.
+            self.settings = replace(self.settings, config=default_config if _read_stamp(default_config) else None)
             self._paths = tuple(self._get_watched_paths())
         try:
             return reload_configuration(self.held, self.settings)
-        except Exception as wrong:  # whatever it is: a call is judged by the last valid version, never by nothing
-            log.exception("what was changed in the configuration could not be taken over")
-            return RenewedConfiguration(self.held, f"it could not be read ({type(wrong).__name__})", False, False)
+        except Exception as error:  # catch everything: a call is judged by the last valid version, never by nothing
+            log.exception("the changed configuration could not be applied")
+            return RenewedConfiguration(self.held, f"it could not be read ({type(error).__name__})", False, False)
 
-    def _take_over(self, found: RenewedConfiguration, still: bool) -> None:
-        known, self.fault = self.fault, found.fault
-        if found.fault and found.fault != known:
-            log.warning("the last valid rules stay in force: %s", found.fault)
-        now, before = found.configuration, self.held
-        alike = (now.said, now.own, now.trusted) == (before.said, before.own, before.trusted)
-        operators = keep_stricter(self._operators, now, still and found.operators, lambda one: one.library.config)
-        owns = keep_stricter(self._owns, now, still and found.own, lambda one: one.own)
-        if not alike or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
-            self.since = self.since if alike else time.time_ns()
-            self.held, self._operators, self._owns = now, operators, owns
+    def _take_over(self, renewed: RenewedConfiguration, settled: bool) -> None:
+        previous_fault, self.fault = self.fault, renewed.fault
+        if renewed.fault and renewed.fault != previous_fault:
+            log.warning("the last valid rules stay in force: %s", renewed.fault)
+        configuration, held = renewed.configuration, self.held
+        unchanged = (configuration.said, configuration.own, configuration.trusted) == (
+            held.said,
+            held.own,
+            held.trusted,
+        )
+        operators = keep_stricter(
+            self._operators, configuration, settled and renewed.operators, lambda one: one.library.config
+        )
+        owns = keep_stricter(self._owns, configuration, settled and renewed.own, lambda one: one.own)
+        if not unchanged or (len(operators), len(owns)) != (len(self._operators), len(self._owns)):
+            self.since = self.since if unchanged else time.time_ns()
+            self.held, self._operators, self._owns = configuration, operators, owns
             self._apply_configuration()
             self._paths = tuple(self._get_watched_paths())
-        elif found.fault == known:
+        elif renewed.fault == previous_fault:
             return
         self._news = True
         self.publish_judgement()
 
     def _apply_configuration(self) -> None:
-        """Apply the newest version, together with earlier ones that have not yet given way."""
+        """Apply the newest version, combined with earlier ones that are still in force."""
         self._older = [
             *map(self._build_with_operators, self._operators[:-1]),
             *map(self._build_with_workspace, self._owns[:-1]),
         ]
-        now = combine_configurations([*self._older, self.held])
+        combined = combine_configurations([*self._older, self.held])
         policy = replace(
-            self.current_policy.policy, rules=now.policy.rules, ceiling=now.policy.ceiling, budget=now.policy.budget
+            self.current_policy.policy,
+            rules=combined.policy.rules,
+            ceiling=combined.policy.ceiling,
+            budget=combined.policy.budget,
         )
         self.current_policy.policy = policy
         self.changed(policy)
-        self.postures.limits = get_limits(now, self.settings)
+        self.postures.limits = get_limits(combined, self.settings)
         self._behind = self._moved = True
 
-    def _build_with_operators(self, one: Configuration) -> Configuration:
-        said = one.said.get(self.settings.config) if self.settings.config else None
-        made = apply_configuration(replace(self.held, library=one.library), self.settings, said)
-        return made if isinstance(made, Configuration) else one
+    def _build_with_operators(self, version: Configuration) -> Configuration:
+        operator_text = version.said.get(self.settings.config) if self.settings.config else None
+        applied = apply_configuration(replace(self.held, library=version.library), self.settings, operator_text)
+        return applied if isinstance(applied, Configuration) else version
 
-    def _build_with_workspace(self, one: Configuration) -> Configuration:
-        said = self.held.said.get(self.settings.config) if self.settings.config else None
-        made = apply_configuration(replace(self.held, own=one.own), self.settings, said)
-        return made if isinstance(made, Configuration) else one
+    def _build_with_workspace(self, version: Configuration) -> Configuration:
+        operator_text = self.held.said.get(self.settings.config) if self.settings.config else None
+        applied = apply_configuration(replace(self.held, own=version.own), self.settings, operator_text)
+        return applied if isinstance(applied, Configuration) else version
 
     def _find_restart_keys(self) -> list[str]:
         before, now = self.started.library.config, self.held.library.config
-        names = [one.name for one in fields(before) if getattr(before, one.name) != getattr(now, one.name)]
-        found = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
-        words = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
-        told = words and (self.started.own.prompts or self.held.own.prompts)
-        return sorted({*found, *((PROMPTS,) if told else ())})
+        names = [key.name for key in fields(before) if getattr(before, key.name) != getattr(now, key.name)]
+        keys = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
+        prompts_changed = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
+        restart_for_prompts = prompts_changed and (self.started.own.prompts or self.held.own.prompts)
+        return sorted({*keys, *((PROMPTS,) if restart_for_prompts else ())})
 
     def _read_stamps(self) -> tuple[Stamps, bool]:
-        """Return the files' metadata, and whether they are settled."""
+        """Return the metadata of the files, and whether they have settled."""
         stamps = tuple(map(_read_stamp, self._paths))
         now = time.time_ns()
         # A date in the future says nothing about the last write.
-        dates = (date for one in stamps if one for date in one[:2])
+        dates = (date for stamp in stamps if stamp for date in stamp[:2])
         return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
 
     def _get_watched_paths(self) -> Iterator[str]:
@@ -283,26 +293,33 @@ class ConfigurationReload:
 
 
 def keep_stricter(
-    before: Sequence[Configuration],
-    now: Configuration,
-    rested: bool,
-    word: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
+    versions: Sequence[Configuration],
+    newest: Configuration,
+    settled: bool,
+    get_part: Callable[[Configuration], OperatorConfig | WorkspaceConfig],
 ) -> tuple[Configuration, ...]:
-    """Keep the versions that still forbid what the newest one does not."""
-    return (*(() if rested else (one for one in before if not is_as_strict_as(word(now), word(one)))), now)
+    """Keep the earlier versions that forbid something the newest one allows."""
+    return (
+        *(
+            ()
+            if settled
+            else (version for version in versions if not is_as_strict_as(get_part(newest), get_part(version)))
+        ),
+        newest,
+    )
 
 
 def _read_stamp(path: Path | str) -> tuple[int, ...] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
+        status = os.stat(path)  # noqa: PTH116  # asked at every decision, and a Path costs as much again
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
 
 
 def find_server_differences(settings: Settings) -> Iterator[tuple[Server, str]]:
     """Yield what is configured but not in force, for each of the running servers."""
-    for one in load_servers(settings.state):
-        yield from ((one, says) for says in one.differences)
-        if one.config != (str(settings.config) if settings.config else None):
-            yield one, f"Process {one.pid} uses {one.config or 'no configuration'}."
+    for server in load_servers(settings.state):
+        yield from ((server, difference) for difference in server.differences)
+        if server.config != (str(settings.config) if settings.config else None):
+            yield server, f"Process {server.pid} uses {server.config or 'no configuration'}."

@@ -1,9 +1,8 @@
-"""Did anything change in these folders? Linux reports changes (inotify), so that not every call has to check.
+"""Has anything in these folders changed? Linux reports changes (inotify), so that not every call has to check.
 
-A change is known before anything that its writer asks for next: the kernel has its event by then, and the event loop
-reads events before it judges any call that came with them. On other systems, and behind links, the answer is to check
-each time.
-"""
+A change is known before its writer's next request is handled: the kernel has queued the event by then, and the event
+loop reads events before it judges a call that arrived with them. On other systems, and behind links, the files are
+checked every time."""
 
 import asyncio
 import os
@@ -13,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 CHANGES = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
-"""Written, attributes, closed after writing, moved from and to, created, deleted, and the same of the folder itself."""
+"""Modified, attributes, closed after writing, moved from and to, created, deleted, and the folder itself deleted or
+moved."""
 ONLY_FOLDERS = 0x01000000
 MOST_BYTES = 1 << 16
 
@@ -25,7 +25,7 @@ class FileWatch:
         self._known: frozenset[tuple[str, int, int]] = frozenset()
 
     def watch_paths(self, paths: Iterable[str]) -> bool:
-        """Watch these paths from now on, instead of earlier ones. False if that is not possible."""
+        """Watch these paths instead of any earlier ones. Return False if that is not possible."""
         try:
             folders = frozenset(_find_watched_folders(paths))
             if folders != self._known:
@@ -50,16 +50,16 @@ class FileWatch:
 
 
 def _find_watched_folders(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield the folders in which a change to one of these shows, each with what tells it from another of the same
-    name."""
+    """Yield the folders whose events show a change to one of these paths, each with its device and inode, which differ
+    for another folder of the same name."""
     for path in paths:
         if os.path.realpath(path) != path:
-            raise OSError("what lies behind a link changes elsewhere")
-        here = Path(path)
-        above = next(one for one in here.parents if one.is_dir())
-        for one in (above, here) if here.is_dir() else (above,):
-            found = one.stat()
-            yield str(one), found.st_dev, found.st_ino
+            raise OSError("a link's target changes in another folder")
+        watched = Path(path)
+        parent = next(folder for folder in watched.parents if folder.is_dir())
+        for folder in (parent, watched) if watched.is_dir() else (parent,):
+            status = folder.stat()
+            yield str(folder), status.st_dev, status.st_ino
 
 
 def _open_event_file(folders: Iterable[str]) -> int:
@@ -71,7 +71,7 @@ def _open_event_file(folders: Iterable[str]) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     file = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if file < 0:
-        raise OSError(ctypes.get_errno(), "no file to hear of changes by")
+        raise OSError(ctypes.get_errno(), "cannot open a file for change events")
     for folder in folders:
         if libc.inotify_add_watch(file, os.fsencode(folder), CHANGES | ONLY_FOLDERS) < 0:
             os.close(file)

@@ -1,4 +1,4 @@
-"""`menugate approvals`, `approve` and `deny`: which calls need the person's approval, and do they get it?"""
+"""`menugate approvals`, `approve` and `deny`: list the calls that need your approval, and answer them."""
 
 import argparse
 import sys
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 LISTING = """
 menugate approvals                  the calls that need your approval
-menugate approvals show k7f392qa    one of them in full, however long it is
-menugate approvals --all            also those of the last day that are settled
+menugate approvals show k7f392qa    one of them in full
+menugate approvals --all            also those from the last day that are settled
 menugate approvals --json           for a program
 """
 APPROVE = """
 menugate approve k7f392qa                  let this call run once
-menugate approve k7f392qa --for-session    let this tool run for the rest of the session; for `bash`, this command
+menugate approve k7f392qa --for-session    let this tool run until the session ends; for `bash`, only this command
 """
 DENY = """
 menugate deny k7f392qa                       refuse this call
 menugate deny k7f392qa --reason "keep it"    and tell the model why
 """
 MAX_REASON_CHARS = 500
-ID_HELP = "the id in the refusal, which `menugate approvals` lists too"
+ID_HELP = "the id from the refusal or from `menugate approvals`"
 
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("approvals", LISTING, run)
     command.add_argument("action", nargs="?", choices=("show",), metavar="show", help="show one question in full")
     command.add_argument("id", nargs="?", metavar="ID", help=ID_HELP)
-    command.add_argument("--all", action="store_true", help="include those that are answered, used or expired")
+    command.add_argument("--all", action="store_true", help="include answered, used and expired ones")
     add_place(command)
     add_json(command)
     command = commands.add("approve", APPROVE, run_approve)
@@ -47,12 +47,12 @@ def add(commands: CommandGroup) -> None:
     command.add_argument(
         "--for-session",
         action="store_true",
-        help="this tool for the rest of the session; for a tool that runs commands, this command",
+        help="approve this tool for the rest of the session; if the tool runs commands, only this command",
     )
     add_place(command)
     command = commands.add("deny", DENY, run_deny)
     command.add_argument("id", metavar="ID", help=ID_HELP)
-    command.add_argument("--reason", metavar="TEXT", default="", help="why, for the model to read")
+    command.add_argument("--reason", metavar="TEXT", default="", help="the reason, shown to the model")
     add_place(command)
 
 
@@ -91,17 +91,17 @@ def show_question(approval: "Approval", text: str, now: int) -> None:
 
 
 def show_one(settings: "Settings", id: str | None, json: bool) -> int:
-    """The whole question, however long; a question too long for a list can only be approved once it was shown."""
+    """Show the whole question. One that is too long for a list can be approved only after it was shown."""
     from mcp_server.state import approvals
 
     if id is None:
-        raise CliError("which question? `menugate approvals` lists their ids.", 2)
+        raise CliError("name a question; `menugate approvals` lists their ids.", 2)
     approval, now = find_question(settings, id), time.time_ns()
     if json:
         print_json(to_json(approval, now) | {"message": approval.whole or approval.message})
     else:
         show_question(approval, approval.whole or approval.message, now)
-    # A reader who closed the pipe has not read it.
+    # If the reader closed the pipe, this raises, and the question stays unread.
     sys.stdout.flush()
     if approval.is_unread:
         write_to_state(settings, partial(approvals.mark_shown, id=id))
@@ -109,7 +109,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
 
 
 def get_standing(approval: "Approval", now: int) -> str:
-    """One word: `waits`, `used`, `void`, `expired`, or the answer it got."""
+    """Return one word: `waits`, `used`, `void`, `expired`, or the answer."""
     from mcp_server.model.approvals import ApprovalAnswer
 
     if approval.is_spent and approval.answer is ApprovalAnswer.YES:
@@ -162,10 +162,12 @@ def run_approve(arguments: argparse.Namespace) -> int:
             f"Read it with `menugate approvals show {question.id}`, then approve it."
         )
     approval = answer_question(settings, arguments.id, ApprovalAnswer.YES, scope)
-    session_scope = (
-        "this command, in this session" if approval.wanted.exact else "every call of it that needs no more permission"
-    )
-    scope_text = session_scope if approval.scope is ApprovalScope.SESSION else "this call, once"
+    if approval.scope is ApprovalScope.ONCE:
+        scope_text = "this call, once"
+    elif approval.wanted.exact:
+        scope_text = "this command in this session"
+    else:
+        scope_text = "every call in this session that needs no further permission"
     say_prose(f"Approved: `{format_one_line(approval.wanted.tool)}`, {scope_text}.")
     has_facts = STANDS_ON in (question.whole or question.message).splitlines()
     condition = ", if what the question shows still holds" if has_facts else ""
@@ -185,9 +187,9 @@ def run_deny(arguments: argparse.Namespace) -> int:
     refuse_inside_server(settings)  # first: a program must not see the question
     approval = answer_question(settings, arguments.id, ApprovalAnswer.NO, reason=reason)
     if approval.used:
-        say_prose(f"Taken back: `{format_one_line(approval.wanted.tool)}`. The next call of it asks you again.")
+        say_prose(f"Approval withdrawn: `{format_one_line(approval.wanted.tool)}`. The next call asks you again.")
     else:
-        when = "If the call is waiting, the model is told now; otherwise, when it repeats the call."
+        when = "The model sees this now if the call is waiting, otherwise when it repeats the call."
         say_prose(f"Denied: `{format_one_line(approval.wanted.tool)}`. {when}")
     return 0
 
@@ -203,7 +205,7 @@ def find_question(settings: "Settings", id: str) -> "Approval":
 def refuse_void(question: "Approval") -> None:
     if question.void and not question.is_spent:
         raise CliError(
-            f"the question `{question.id}` no longer counts: {question.void}. "
+            f"the question `{question.id}` is no longer valid: {question.void}. "
             "If the model repeats the call, you are asked again."
         )
 

@@ -1,4 +1,4 @@
-"""`menugate audit`: what happened, and has anybody changed the record of it?"""
+"""`menugate audit`: what happened, and is the record of it intact?"""
 
 import argparse
 import sys
@@ -38,7 +38,7 @@ menugate audit export --output ledger.jsonl    everything, one line per row
 """
 TAIL = """
 menugate audit tail                                the last twenty rows
-menugate audit tail --follow                       and new ones as they come, until Ctrl-C
+menugate audit tail --follow                       and new ones as they arrive, until Ctrl-C
 menugate audit tail --kind refusal --since 2h      what was refused in the last two hours
 menugate audit tail --verdict deny --layer rules   what your rules refused
 menugate audit tail --tool Write --json            for a program, one line per row
@@ -58,7 +58,7 @@ menugate audit verify --json    the faults, for a program
 EXPORT = """
 menugate audit export > ledger.jsonl           one line per row, oldest first
 menugate audit export --output ledger.jsonl    into a new file that only you can read
-menugate audit export --since 2026-11-01       from that day on
+menugate audit export --since 2026-11-01       rows from that day on
 menugate audit export --format ocsf            as events of the Open Cybersecurity Schema Framework
 """
 
@@ -71,13 +71,16 @@ def add(commands: CommandGroup) -> None:
     tail.add_argument(
         "-n", type=parse_whole_number, default=20, metavar="N", dest="count", help="how many rows (default: 20)"
     )
-    tail.add_argument("-f", "--follow", action="store_true", help="then print new rows as they come, until Ctrl-C")
+    tail.add_argument("-f", "--follow", action="store_true", help="then print new rows as they arrive, until Ctrl-C")
     add_filters(tail)
-    show = actions.add("show", SHOW, run_show, "show one row in full, and the other row of its call")
+    show = actions.add("show", SHOW, run_show, "show one row in full, with the matching call or outcome")
     show.add_argument("seq", type=parse_whole_number, metavar="SEQ", help="the number of the row")
     why_action = actions.add("why", WHY, run_why, "say why a call was refused, or who allowed it")
     why_action.add_argument(
-        "seq", type=parse_whole_number, metavar="SEQ", help="a row of the call, as `menugate audit tail` numbers it"
+        "seq",
+        type=parse_whole_number,
+        metavar="SEQ",
+        help="the number of any row of the call, from `menugate audit tail`",
     )
     verify = actions.add("verify", VERIFY, run_verify, "check every row; exits 1 if the record was tampered with")
     export_action = actions.add("export", EXPORT, run_export, "write rows to stdout or a file, each with its hash")
@@ -106,9 +109,7 @@ def open_ledger(settings: "Settings") -> Generator["Reader", None, None]:
             yield state
     except Refusal as refused:
         if is_ledger_taken_away(settings):
-            raise CliError(
-                "the state file is gone but its anchor is still there: somebody removed the ledger."
-            ) from None
+            raise CliError("the state file is gone but its anchor is still there: the ledger was removed.") from None
         raise CliError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
@@ -142,7 +143,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         show_row(partner)
     elif row.kind == "intent":
         say()
-        say_prose("No outcome: the call is still running, or its process ended before it did.")
+        say_prose("No outcome: the call is still running, or its process ended first.")
     return 0
 
 
@@ -183,7 +184,7 @@ def show_verification(report: "VerifyReport") -> None:
         if report.unanchored:
             say_prose(
                 f"Not anchored yet: {format_count(report.unanchored, 'row')} at the end, as after a kill. The next "
-                "start of a server does that."
+                "server to start anchors what is left."
             )
         for line in report.notes:
             say_prose((line, "yellow"))

@@ -1,4 +1,4 @@
-"""`menugate call`: run one tool through the same gate as a client."""
+"""`menugate call`: run one tool with the same checks as a client's call."""
 
 import argparse
 import json
@@ -18,6 +18,7 @@ from mcp_server.cli.parser import (
     settings_from_arguments,
 )
 from mcp_server.model.text import escape_unprintable, replace_unprintable
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -40,7 +41,7 @@ MAX_SHOWN_CHARS = 60
 def add(commands: CommandGroup) -> None:
     command = commands.add("call", EXAMPLES, run)
     add_call(command)
-    command.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: one that has the tool)")
+    command.add_argument("--mode", metavar="MODE", help="the mode to call it in (default: a mode that has the tool)")
     add_place(command)
     add_posture(command)
     add_json(command, "print the whole result, as a client gets it")
@@ -64,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     from mcp_server.settings import BuildError
 
     try:
-        refuse_inside_server(settings)
-        with log_to_file(settings.state / "call.log") as log:
+        with explain_refusals(), log_to_file(settings.state / "call.log") as log:
+            refuse_inside_server(settings)
             ending = asyncio.run(call_tool(settings, arguments, call_arguments))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
@@ -112,7 +113,7 @@ def build_call_request(
     from mcp_server.wire.caller import COMMAND, observe_surface
 
     async def ignore_move(_seat: "LiveSession", _before: "Session") -> None:
-        """Nobody here looks at a list."""
+        """Do nothing: the command line keeps no tool list."""
 
     async def show_progress(done: float, /, total: float | None = None, message: str | None = None) -> None:
         print_progress(int(done), int(total or 0))
@@ -131,13 +132,13 @@ def build_call_request(
 
 
 def is_at_terminal() -> bool:
-    """Is a person there? One stream may be a pipe, so any of the three will do."""
+    """Whether a user is present. One stream may be a pipe, so any terminal among the three counts."""
     return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A client that cannot be asked anything: a command may run unattended."""
+    """A client that answers no questions, because the command may run unattended."""
 
     name: str = "menugate call"
     carried: frozenset[str] = frozenset()
@@ -158,18 +159,18 @@ class CommandLine:
         await self.request("", "", {})
 
     async def announce_change(self, what: str, uri: str = "") -> None:
-        """No list here is kept."""
+        """Do nothing: the command line keeps no tool list."""
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         note(f"{level}: {data if isinstance(data, str) else json.dumps(data, default=str)}")
 
 
 def describe_hidden_blocks(done: "Done") -> list[str]:
-    """The parts of the result that a terminal cannot show."""
+    """Describe the parts of the result that a terminal cannot show."""
     from mcp_server.model.results import Picture
 
     return [
-        f"[a picture, {block.media_type}, {len(block.data):,} bytes; --json prints it]"
+        f"[an image, {block.media_type}, {len(block.data):,} bytes; --json prints it]"
         if isinstance(block, Picture)
         else f"[a block of type {block.block.get('type', 'unknown')}; --json prints it]"
         for block in done.blocks
@@ -181,7 +182,7 @@ class AmbiguousCall(ValueError):
 
 
 def parse_call_arguments(typed_json: str | None) -> dict[str, Any] | None:
-    """A call's arguments as they were typed; None if none were. Exit code 2 unless they are a JSON object."""
+    """Read the arguments of a call as typed; None if none were. Exit with 2 unless they are a JSON object."""
     if typed_json is None:
         return None
     text, place = read_text(typed_json)
@@ -194,14 +195,14 @@ def parse_call_arguments(typed_json: str | None) -> dict[str, Any] | None:
     except RecursionError:
         raise CliError(f"{place}: nested too deeply.", code=2) from None
     except ValueError:
-        raise CliError(f"{place}: a number in it is too long.", code=2) from None
+        raise CliError(f"{place}: contains a number that is too long.", code=2) from None
     if not isinstance(value, dict):
         raise CliError(f"{place}: not a JSON object, such as '{EXAMPLE}'.", code=2)
     return cast(dict[str, Any], value)
 
 
 def read_text(typed_json: str) -> tuple[str, str]:
-    """The text, and what to call it in a message."""
+    """Return the text, and what to call it in a message."""
     if typed_json != "-" and not typed_json.startswith("@"):
         return typed_json, "the arguments"
     try:
@@ -216,7 +217,7 @@ def read_text(typed_json: str) -> tuple[str, str]:
 
 
 def describe_json_fault(text: str, place: str, wrong: json.JSONDecodeError) -> str:
-    """The mistake with its line, and an arrow below the character."""
+    """Show the mistake with its line, and an arrow below the character."""
     lines, at = text.split("\n"), wrong.colno - 1
     line = lines[wrong.lineno - 1] if wrong.lineno <= len(lines) else ""
     start = max(0, at - MAX_SHOWN_CHARS // 2)

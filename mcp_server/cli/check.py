@@ -1,4 +1,4 @@
-"""`menugate check`: are the files on disk valid? Every mistake at once, each with its place."""
+"""`menugate check`: are the files on disk valid? It shows every mistake at once, each with its place."""
 
 import argparse
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate check                             the menus that come with menugate, your modes and your menugate.yaml
-menugate check --config ./menugate.yaml    a configuration, before you use it
+menugate check                             the built-in menus, your modes and your menugate.yaml
+menugate check --config ./menugate.yaml    check a configuration before you use it
 menugate check --json                      the mistakes, for a program; exits 1 if there are any
 """
 
@@ -48,12 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
     say_prose(f"All valid: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
     if not_trusted:
         more = format_count(len(not_trusted), "allow rule or prompt", "allow rules and prompts")
-        say_prose(f"Not in force: {more} of this folder, until you trust it; see `menugate trust --show`.")
+        say_prose(f"Not in force until you trust this folder: {more}; see `menugate trust --show`.")
     return 0
 
 
 def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":
-    """The configuration, or everything wrong with it, including what only a host would notice."""
+    """Load the configuration, or return everything wrong with it, including what only a host would notice."""
     from mcp_server.config.faults import ConfigFault, ConfigFaults
     from mcp_server.config.load import load_configuration
     from mcp_server.config.prompt_checks import find_prompt_faults
@@ -69,7 +69,7 @@ def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> 
 
 
 def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
-    """What a host would cut off or refuse, once menus and tools are put together."""
+    """Find what a host would cut off or refuse once menus and tools are combined."""
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.menu_coverage import LONGEST_DESCRIPTION, find_tool_source
     from mcp_server.config.prompts import PromptError
@@ -82,7 +82,7 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         try:
             text = format_endpoint_instructions(configuration, pinned)
         except PromptError:
-            # Reported already, with the other prompts.
+            # Already reported with the other prompts.
             return
         if text.endswith("…") and len(text.encode()) > MAX_BYTES - 10:
             where = f"the endpoint of mode `{pinned}`" if pinned else "ROOT"
@@ -95,8 +95,8 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         size = len(describe_tool(tool, menus).encode())
         if size > LONGEST_DESCRIPTION:
             message = (
-                f"its description has {size} bytes with the modes it names, and {LONGEST_DESCRIPTION} is the limit; "
-                "shorten the `when` of those modes"
+                f"its description has {size} bytes, including the modes it names; the limit is {LONGEST_DESCRIPTION}. "
+                "Shorten the `when` of those modes"
             )
             yield ConfigFault("menus", 0, tool.name, message)
         try:
@@ -104,7 +104,7 @@ def find_host_faults(configuration: "Configuration") -> Iterator["ConfigFault"]:
         except ValueError as wrong:
             place = find_tool_source(tool)
             first = str(wrong).partition("\n")[0]
-            yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot carry this tool: {first}")
+            yield ConfigFault(place.file, place.line, tool.name, f"the protocol cannot represent this tool: {first}")
 
 
 def to_json(fault: "ConfigFault") -> dict[str, Any]:

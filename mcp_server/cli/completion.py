@@ -1,7 +1,7 @@
-"""`menugate completion`: which words may come next? The shell asks at every press of Tab.
+"""`menugate completion`: which words may come next? The shell asks whenever you press Tab.
 
-The scripts for the shells only pass on what is typed so far. What may follow is read from the commands themselves, so
-nothing has to be kept in step.
+The shell scripts only pass on what is typed so far. The possible next words are read from the commands themselves, so
+there is nothing to keep in sync.
 """
 
 import argparse
@@ -68,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class TypedLine:
-    """Where the words lead: to a command, with so many of its own words given, maybe with an option still to fill."""
+    """What the typed words lead to: a command, how many of its own words were given, and an option that needs a
+    value."""
 
     command: argparse.ArgumentParser
     taken: int = 0
@@ -86,7 +87,7 @@ class TypedLine:
             self.taken += 1
 
     def get_expected_action(self) -> argparse.Action | None:
-        """What the next word would be: the option's value, or the command's next own word."""
+        """Return the argument that the next word is for: an option's value, or the command's next own word."""
         if self.waiting is not None:
             return self.waiting
         positionals = [action for action in get_actions(self.command) if not action.option_strings]
@@ -94,7 +95,7 @@ class TypedLine:
 
 
 def find_completions(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
-    """What may complete the last word; nothing for a file, which the shell completes itself."""
+    """Return the completions of the last word; none for a file, which the shell completes itself."""
     line = TypedLine(build_parser())
     *words_before, current = words or [""]
     for word in words_before:
@@ -124,6 +125,6 @@ def find_values(expected: argparse.Action | None, arguments: argparse.Namespace)
         try:
             policy = load_valid_configuration(arguments, settings_from_arguments(arguments)).policy
         except CliError:
-            # A press of Tab is no moment to report faults in a file.
+            # Pressing Tab is the wrong moment to report faults in a file.
             return
         yield from policy.tools if expected.metavar == "TOOL" else (mode.name for mode in policy.menus)

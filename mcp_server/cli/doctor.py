@@ -1,13 +1,13 @@
-"""`menugate doctor`: is everything in order here, and what can be fixed? The health check, by hand."""
+"""`menugate doctor`: is everything in order here, and what can be fixed? It runs the health check."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import note, print_json, print_table, say, say_prose, show_progress
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.policy.health import HealthFinding
@@ -94,7 +94,7 @@ def show_findings(findings: "Sequence[HealthFinding]", fixed: "Sequence[HealthFi
 
 
 def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults: "Sequence[HealthFinding]") -> str:
-    """Do what the operator wants done about faults. If nothing can be read or written, the findings say so already."""
+    """Respond to faults as the operator set it. If the state cannot be used, the findings already say so."""
     import asyncio
 
     from mcp_server.calls.terminal import open_store_for_person
@@ -120,5 +120,5 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults:
     try:
         return asyncio.run(respond())
     except Refusal as refused:
-        print(refused.problem.message, file=sys.stderr)
+        note(refused.problem.message)
         return ""

@@ -1,4 +1,4 @@
-"""`menugate explain`: may this tool run, which layer and rule decide that, and what would have to change?"""
+"""`menugate explain`: may this tool run, which layer and rule decide, and what would have to change?"""
 
 import argparse
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate explain fs_delete                                  would a model see this tool?
 menugate explain fs_delete '{"path": "notes.md"}'           may this call run?
-menugate explain Write @call.json --profile restricted      would it under another profile?
-menugate explain Edit - --stage warmup --mode swe < c.json  would it in this stage and mode?
+menugate explain Write @call.json --profile restricted      and with another profile?
+menugate explain Edit - --stage warmup --mode swe < c.json  and in this stage and mode?
 menugate explain Write @call.json --quiet                   print nothing; exit 0 if allowed, 1 if not
 """
 AXES = {"work_mode": WorkMode, "run_control": RunControl, "ai_mode": AiMode}
@@ -38,12 +38,12 @@ def add(commands: CommandGroup) -> None:
     command = commands.add("explain", EXAMPLES, run)
     add_call(command)
     command.add_argument(
-        "--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: one that has the tool)"
+        "--mode", metavar="MODE", help=f"the mode of the call, or {ROOT} (default: a mode that has the tool)"
     )
     command.add_argument("--stage", choices=tuple(map(str, Stage)), default="act", help="the stage of the run")
     for axis, values in AXES.items():
         command.add_argument(
-            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="as if you had chosen this"
+            f"--{axis.replace('_', '-')}", choices=tuple(map(str, values)), help="assume that you chose this"
         )
     add_place(command)
     add_server(command)
@@ -72,7 +72,7 @@ class Explanation:
     tool: str
     carrier: str | None
     is_about_call: bool
-    """Whether the question is about one call, and not about the tool being listed."""
+    """Whether the question is about one call, not about whether the tool is listed."""
     session: "Session"
     posture: "Posture"
     decision: "Decision"
@@ -80,7 +80,7 @@ class Explanation:
 
     @property
     def layers(self) -> list[tuple[str, str]]:
-        """Each layer, and what happened there: passed, the answer, or not reached."""
+        """Each layer with its result: passed, the answer, or not reached."""
         from mcp_server.model.policy import Layer
 
         rows: list[tuple[str, str]] = []
@@ -97,7 +97,7 @@ class Explanation:
 def explain_call(
     configuration: "Configuration", arguments: argparse.Namespace, call_arguments: CallArguments, settings: "Settings"
 ) -> Explanation:
-    """Decided as the call would be: a carrier is decided first, then the call inside it."""
+    """Decide as for the real call: the carrier first, then the call inside it."""
     from mcp_server.calls.carriers import normalise_carrier_arguments
     from mcp_server.calls.resolver import resolve_links, unpack_carried_call
     from mcp_server.guards.jail import Jail
@@ -158,7 +158,7 @@ def explain_call(
 def find_paths_beneath(
     tool: "Tool | None", readings: tuple[CallArguments, ...], policy: "Policy", jail: "Jail"
 ) -> tuple["PathsBeneath", ...]:
-    """What rules say about the files below a folder that the call takes as a whole."""
+    """Apply the rules to the files below a folder that the call takes as a whole."""
     from mcp_server.policy.rule_trees import find_paths_beneath
 
     return (
@@ -184,7 +184,7 @@ def find_call_mode(tool: "Tool | None", mode: str | None, configuration: "Config
 def load_posture_and_hold(
     arguments: argparse.Namespace, configuration: "Configuration", settings: "Settings"
 ) -> tuple["Posture", "Hold | None"]:
-    """The person's posture with the options typed here put in, and what pauses all of their runs."""
+    """Load the user's posture, apply the options typed here, and return it with what pauses all of their runs."""
     from mcp_server.config.load import get_limits
     from mcp_server.views.posture import build_posture_view, open_state_reader
 
@@ -205,7 +205,7 @@ def build_unfound_decision(problem: "Problem") -> "Decision":
 
 
 def find_deciding_rule(decision: "Decision", tool: str, configuration: "Configuration") -> "Rule | None":
-    """The rule that decided, with its place; if the call is allowed, the rule that spared a question."""
+    """Find the rule that decided, with its place; if the call is allowed, the rule that made a question unnecessary."""
     from mcp_server.model.policy import Layer, RuleKind
 
     kinds = {
@@ -218,7 +218,7 @@ def find_deciding_rule(decision: "Decision", tool: str, configuration: "Configur
     if decision.rule is None or kind is None:
         return None
     rules = configuration.policy.rules
-    # A rule about another tool may cover files that this one takes along.
+    # A rule about another tool may cover files that this call includes.
     candidates = (
         *rules.find_for_tool(tool, kind),
         *(rule for rule in rules.every if rule.kind is kind and rule.reaches),
@@ -245,7 +245,7 @@ def show_explanation(explanation: Explanation, configuration: "Configuration") -
         ("posture", f"{posture.work_mode} | {posture.run_control} | {posture.profile} | {posture.ai_mode}"),
     ]
     if decision.demand:
-        rows.append(("would do", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
+        rows.append(("effect", f"{decision.demand.effect}, which needs profile {decision.demand.profile}"))
     print_table(rows)
     say()
     for number, (layer, word) in enumerate(explanation.layers, 1):
@@ -256,7 +256,7 @@ def format_headline(explanation: Explanation) -> str:
     name = f"`{explanation.tool}`" + (f", carried by `{explanation.carrier}`," if explanation.carrier else "")
     verdict = str(explanation.decision.verdict)
     if not explanation.is_about_call:
-        words = {"allow": "is on the list; add arguments to ask about one call"}
+        words = {"allow": "is listed; add arguments to ask about a particular call"}
         return f"{name} {words.get(verdict, 'is hidden')}"
     words = {"allow": "may run with these arguments", "ask": "needs your approval", "deny": "may not run"}
     return f"{name} {words[verdict]}"

@@ -1,4 +1,4 @@
-"""How do rows of the ledger leave menugate? As JSON Lines, which the chain can check, or as OCSF, for a SIEM."""
+"""In which formats is the ledger exported? As JSON Lines, which the chain can verify, or as OCSF, for a SIEM."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ ACTIVITY: dict[str, int] = {
     Effect.VCS_LOCAL: UPDATE,
     Effect.REMOTE_WRITE: UPDATE,
     Effect.PRODUCTION_MUTATION: UPDATE,
-    # Running a program and the like fit none of the framework's four.
+    # None of the framework's four activities covers running a program and the like.
     Effect.SPEND: OTHER,
     Effect.EXEC: OTHER,
     Effect.BROWSER_ACT: OTHER,
@@ -61,7 +61,7 @@ MAPPED = frozenset({"at", "kind", "principal", "client", "tool", "transport", "r
 
 
 def build_event(row: "Row", other: "Row | None" = None) -> dict[str, Any]:
-    """`other` is the intent of an outcome, and the outcome of an intent."""
+    """Build the event of a row. `other` is the intent of an outcome, or the outcome of an intent."""
     match row.kind:
         case "intent" | "outcome" | "refusal" | "question":
             return _build_call_event(row, other)
@@ -164,7 +164,7 @@ def _build_change_event(row: "Row") -> dict[str, Any]:
 
 
 def _build_alarm_event(row: "Row") -> dict[str, Any]:
-    title = str(row.fields.get("reason") or "the ledger did not fit its anchor")
+    title = str(row.fields.get("reason") or "the ledger did not match its anchor")
     return _build_base_event(row, 2004, CREATE, HIGH) | {
         "finding_info": {"title": title, "uid": row.hash},
         "unmapped": _build_unmapped_fields(row, {}),
@@ -197,7 +197,7 @@ def write_rows(state: "Reader", arguments: argparse.Namespace, file: TextIO) -> 
 
 
 def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
-    """One event per call, when it ends; calls whose end is not among the rows come last, in order."""
+    """Yield one event per call, at its outcome; calls without an outcome among the rows come last, in order."""
     open_calls: dict[int, Row] = {}
     for row in rows:
         if row.kind == "intent":
@@ -212,11 +212,11 @@ def format_ocsf_lines(rows: Iterable["Row"], state: "Reader") -> Iterator[str]:
 
 @contextmanager
 def open_new_file(path: Path) -> Generator[TextIO, None, None]:
-    """A new file that only its owner can read; removed again if it cannot be finished."""
+    """Open a new file that only its owner can read; remove it again if it cannot be completed."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        raise CliError(f"`{path}` already exists and is not overwritten; name another file.") from None
+        raise CliError(f"`{path}` already exists, and menugate does not overwrite files; name another file.") from None
     except OSError as wrong:
         raise CliError(f"`{path}` cannot be created: {wrong.strerror}.") from None
     try:

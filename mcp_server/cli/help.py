@@ -1,4 +1,4 @@
-"""`menugate help`: what does a command do, or what is a word about?"""
+"""`menugate help`: what does a command do, or what does a topic mean?"""
 
 import argparse
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from mcp_server.cli.topics import TOPICS
 from mcp_server.cli.usage import get_help_width, get_subcommands, join_names, render_heading, render_overview, wrap_text
 
 EXAMPLES = """
-menugate help                  every command on a line
+menugate help                  all commands, one per line
 menugate help profiles         one topic
 menugate help explain          one command
 menugate help audit export     one of its actions
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not words:
         print(render_overview(TOPICS), end="")
         return 0
-    # Some words are both, such as `rules`: then the command comes first.
+    # Some words are both, such as `rules`; the command comes first.
     topic = render_topic(words[0]) if words[0] in TOPICS and len(words) == 1 else ""
     command = find_command(words).format_help() if words[0] in COMMANDS or not topic else ""
     print("\n".join(filter(None, (command, topic))), end="")
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def render_topic(name: str) -> str:
-    """The text, wrapped; what is indented in it stays as it is where it fits."""
+    """Wrap the text; indented lines stay as they are if they fit."""
     topic, width = TOPICS[name], get_help_width()
     parts = [
         wrap_text(part if part.startswith(" ") else " ".join(part.split()), width)
@@ -46,7 +46,7 @@ def render_topic(name: str) -> str:
 
 
 def find_command(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of `audit`, or of `audit tail`."""
+    """Find the parser of `audit`, or of `audit tail`."""
     if words[0] not in COMMANDS:
         raise CliError(describe_unknown(words[0], "is neither a command nor a topic", [*COMMANDS, *TOPICS]), 2)
     command = get_subcommands(build_parser(words))[words[0]]

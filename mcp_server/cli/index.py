@@ -8,6 +8,7 @@ from mcp_server.cli.ledger import parse_whole_number
 from mcp_server.cli.output import print_json, print_table, say, show_progress
 from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
 from mcp_server.model.text import format_count
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -15,22 +16,22 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 EXAMPLES = """
-menugate index build                   read what changed since last time; Ctrl-C keeps what is done
+menugate index build                   index what changed since last time; Ctrl-C keeps the work done so far
 menugate index build --anew            delete it and read everything again
 menugate index find "retry backoff"    what `index_search` would find
 menugate index symbols Store.open      what `index_symbols` would find
 """
 BUILD = """
 menugate index build           before the first run in a large project, so that no call has to wait
-menugate index build --anew    if you do not trust it
+menugate index build --anew    build it from scratch, if you do not trust it
 menugate index build --json    for a program
 """
 FIND = """
-menugate index find "parse request"         files with both words, best lines first
+menugate index find "parse request"         files that contain both words, best lines first
 menugate index find '"def main"' --limit 5  an exact phrase
 """
 SYMBOLS = """
-menugate index symbols Store         every definition with this in its name
+menugate index symbols Store         every definition whose name contains this
 menugate index symbols Store.open    one method of one class
 """
 SLICE = 0.2
@@ -45,7 +46,7 @@ def add(commands: CommandGroup) -> None:
     for action in (find_action, symbols_action):
         action.add_argument("query", metavar="QUERY", help="what to look for")
         action.add_argument(
-            "--limit", type=parse_whole_number, default=20, metavar="N", help="how many to show at most (default: 20)"
+            "--limit", type=parse_whole_number, default=20, metavar="N", help="the most results to show (default: 20)"
         )
     for action in (build_action, find_action, symbols_action):
         add_place(action)
@@ -64,7 +65,7 @@ def open_index(settings: "Settings") -> "WorkspaceIndex":
 
 
 def refresh_index(index: "WorkspaceIndex") -> "Freshness":
-    """Read everything that changed, however long it takes; Ctrl-C keeps what was read by then."""
+    """Read everything that changed, however long it takes; Ctrl-C keeps what was read so far."""
     mark = index.get_refresh_mark()
     with show_progress("files checked") as print_progress:
         while not (freshness := index.refresh(mark, SLICE)).complete:

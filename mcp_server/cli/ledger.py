@@ -1,4 +1,4 @@
-"""How are rows of the ledger chosen, and how does one look as text and as JSON?"""
+"""How are rows of the ledger selected, and shown as text or JSON?"""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The filters that `tail` and `export` share.
 
 FOREVER = 2**63 - 1
-"""The last moment that fits into the ledger."""
+"""The latest time that fits in the ledger."""
 AGE = re.compile(r"(\d{1,6})\s*(s|m|h|d|w)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 WORDS = {
@@ -36,23 +36,23 @@ WORDS = {
 }
 CHOICES = {
     "verdict": (tuple(map(str, Verdict)), "only calls with this answer"),
-    "layer": (tuple(map(str, Layer)), "only calls that this layer of the gate decided"),
+    "layer": (tuple(map(str, Layer)), "only calls that this layer decided"),
     "stage": (tuple(map(str, Stage)), "only calls in this stage of a run"),
 }
 WHEN = "10m, 2h, 3d, or 2026-11-18 12:00"
 
 
 def add_filters(command: argparse.ArgumentParser) -> None:
-    """A row must pass every filter given; the outcome of a call is found by the fields of the call."""
+    """Add the filters. A row must pass all of them; an outcome is matched by the fields of its call."""
     for name, (metavar, purpose) in WORDS.items():
         command.add_argument(f"--{name}", dest=f"of_{name}", metavar=metavar, help=purpose)
     for name, (choices, purpose) in CHOICES.items():
         command.add_argument(f"--{name}", dest=f"of_{name}", choices=choices, help=purpose)
-    command.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since then: {WHEN}")
+    command.add_argument("--since", type=parse_moment, metavar="WHEN", help=f"only rows since this time: {WHEN}")
     command.add_argument(
-        "--until", type=parse_moment, metavar="WHEN", help="only rows before then, written the same way"
+        "--until", type=parse_moment, metavar="WHEN", help="only rows before this time, in the same format"
     )
-    command.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; may be repeated")
+    command.add_argument("--kind", action="append", choices=KINDS, help="only rows of this kind; can be repeated")
 
 
 def parse_whole_number(text: str) -> int:
@@ -62,7 +62,7 @@ def parse_whole_number(text: str) -> int:
 
 
 def parse_moment(text: str) -> int:
-    """A moment in nanoseconds: an age such as `2h`, or a date with or without a time."""
+    """Parse a time to nanoseconds: an age such as `2h`, or a date with or without a time."""
     if age := AGE.fullmatch(text.strip()):
         return time.time_ns() - int(age[1]) * SECONDS[age[2]] * 10**9
     try:
@@ -95,7 +95,7 @@ COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds
 
 
 def format_short_row(row: "Row") -> list[str | tuple[str, str]]:
-    """One row on one line: number, time, kind, tool, and what happened."""
+    """Format a row on one line: number, time, kind, tool, and what happened."""
     fields = row.fields
     parts = [str(fields[key]) for key in ("tool", "code") if fields.get(key)]
     name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
@@ -134,7 +134,7 @@ def _describe_row(row: "Row") -> str:
 
 
 def find_partner_row(state: "Reader", row: "Row") -> "Row | None":
-    """The outcome of an intent, the intent of an outcome."""
+    """Find the outcome of an intent, or the intent of an outcome."""
     from mcp_server.state.engine.rows import LedgerFilter
 
     if row.kind == "outcome":

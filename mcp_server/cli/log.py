@@ -1,4 +1,4 @@
-"""Where does a server log what went wrong? To stderr, without ever making a client wait for it.
+"""Where does a server log errors? To stderr, without ever making a client wait for it.
 
 A host may never read a server's stderr. Once that pipe is full, a write to it blocks, and the whole server with it.
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 from queue import Full, Queue
 
 MAX_WAITING = 1000
-"""Entries; more than this are dropped."""
+"""Entries in the queue; further ones are dropped."""
 MAX_BYTES = 1 << 20
 """Bytes after which the log file of `menugate call` starts over."""
 LAST_SECONDS = 1.0
-"""For the entries still waiting at the end."""
+"""Seconds to wait at exit for queued entries."""
 
 
 class BackgroundLogHandler(logging.Handler):
@@ -53,7 +53,7 @@ class BackgroundLogHandler(logging.Handler):
 
 
 class LazyLogFile(logging.Handler):
-    """A file created with its first entry, for a command that a person is waiting for."""
+    """A log file created with its first entry, for a command that the user is waiting for."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(logging.WARNING)
@@ -76,7 +76,7 @@ class LazyLogFile(logging.Handler):
 
     @property
     def failure_summary(self) -> str:
-        """For the person; empty if nothing failed."""
+        """The last failure and where the details are; empty if nothing failed."""
         where = "its log cannot be written" if self.unwritten else f"details are in {self.path}"
         return f"{self.last} ({where})" if self.last else ""
 

@@ -1,4 +1,4 @@
-"""`menugate memory`: what is remembered about this project, and what should be forgotten?"""
+"""`menugate memory`: what is remembered about this project? Add entries, or forget them."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place
 from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
 from mcp_server.model.text import format_count
 from mcp_server.views.posture import open_state_reader
-from mcp_server.views.text import format_time
+from mcp_server.views.text import explain_refusals, format_time
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
     from mcp_server.state.engine.transaction import Transaction
 
 EXAMPLES = """
-menugate memory list                         what successful runs left behind, and what you added
+menugate memory list                         what successful runs recorded, and what you added
 menugate memory show 3f9a01bc                one entry in full, with the run it came from
 menugate memory add --tier decision "SQLite, because one file is easy to move"
 menugate memory forget 3f9a01bc              delete an entry for good
@@ -50,10 +50,12 @@ def add(commands: CommandGroup) -> None:
     show_action.add_argument("id", metavar="ID", help="the id of the entry")
     add_action = actions.add("add", ADD, run_add, "add an entry of your own")
     add_action.add_argument("text", metavar="TEXT", help=f"what to remember, up to {LONGEST:,} characters")
-    add_action.add_argument("--tier", choices=("fact", "decision"), default="fact", help="what it is (default: fact)")
+    add_action.add_argument(
+        "--tier", choices=("fact", "decision"), default="fact", help="the kind of entry (default: fact)"
+    )
     forget_action = actions.add("forget", FORGET, run_forget, "delete entries for good")
     forget_action.add_argument("ids", metavar="ID", nargs="*", help="the ids of the entries")
-    forget_action.add_argument("--all", action="store_true", help="everything remembered here")
+    forget_action.add_argument("--all", action="store_true", help="forget everything")
     for action in (list_action, show_action, add_action, forget_action):
         add_place(action)
     add_json(list_action)
@@ -61,7 +63,7 @@ def add(commands: CommandGroup) -> None:
 
 
 def load_entries(settings: "Settings") -> Sequence[MemoryEntry]:
-    """Of every principal: the owner of the machine may see what is on it."""
+    """Load the entries of every principal: the owner of the machine may see everything on it."""
     with open_state_reader(settings) as state:
         return state.load_memories() if state else ()
 
@@ -114,7 +116,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 def find_entry(entries: Sequence[MemoryEntry], id: str) -> MemoryEntry:
     match = next((entry for entry in entries if entry.id == id), None)
     if match is None:
-        raise CliError(f"nothing is remembered under `{id}`; `menugate memory list` shows the ids.")
+        raise CliError(f"no entry has the id `{id}`; `menugate memory list` shows the ids.")
     return match
 
 
@@ -133,7 +135,9 @@ def run_add(arguments: argparse.Namespace) -> int:
     if not text:
         raise CliError("the text is empty; write what to remember, in quotes.", code=2)
     if text != shorten_to_line(text, LONGEST):
-        raise CliError(f"an entry may have {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2)
+        raise CliError(
+            f"an entry may have at most {LONGEST:,} characters, and this one has {len(text):,}; shorten it.", code=2
+        )
     prepare_folders(settings)
     new_memory = NewMemory(settings.person, [(Tier(arguments.tier), text)], "person")
     (entry,) = change_as_person(settings, partial(remember_entries, memory=new_memory, new_id=new_id))

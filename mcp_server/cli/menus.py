@@ -1,4 +1,4 @@
-"""`menugate menus`: which modes and tools are there, and what do they cost a model?
+"""`menugate menus`: which modes and tools exist, and how many tokens do they cost?
 
 Tokens are counted in the o200k encoding, which is close enough to what any host uses. The count covers what a host
 shows a model: the name, description and schemas of each listed tool as compact JSON, and the instructions. All of it
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 READ = ("name", "description", "inputSchema", "outputSchema")
 CHARS_PER_TOKEN = 4.4
-"""In tool lists and instructions; denser JSON and other languages than English have fewer."""
+"""Characters per token in tool lists and instructions; dense JSON and languages other than English have fewer."""
 
 
 EXAMPLES = """
 menugate menus                 every mode, and when a model should enter it
-menugate menus swe             the tools of one mode, by its name, number, title or trigger
-menugate menus --tokens        what each listing and each mode costs a model
+menugate menus swe             the tools of one mode, given its name, number, title or trigger
+menugate menus --tokens        the tokens that each listing and each mode costs
 menugate menus data --json     for a program
 """
 ESTIMATE = "The token counts are estimates; for exact ones, `pip install 'menugate[tokens]'`."
@@ -75,18 +75,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_mode_by_words(words: str, menus: "Menus") -> "Mode":
-    """The mode that `menu_enter` would find for these words."""
+    """Find the mode that `menu_enter` would enter for these words."""
     from mcp_server.model.text import quote_text
     from mcp_server.policy.router import Route, RouteChoice, route
 
     match route(words, menus):
         case Route(mode=name):
             mode = menus.get(name)
-            assert mode is not None, "the router answers with modes of the menus it was given"
+            assert mode is not None, "the router only returns modes from the menus it was given"
             return mode
         case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)
-            raise CliError(f"{quote_text(words)} names no single mode; you may mean one of these:\n{lines}", code=2)
+            raise CliError(f"{quote_text(words)} matches no single mode; did you mean one of these?\n{lines}", code=2)
         case _:
             names = join_names((mode.name for mode in menus), "and")
             raise CliError(f"there is no mode {quote_text(words)}; the modes are {names}.", code=2)
@@ -119,11 +119,11 @@ def show_modes(configuration: "Configuration", costs: "MenuCosts | None", for_pr
 
 
 def show_root_costs(costs: "MenuCosts") -> None:
-    """What a model reads before it does anything, and how much of the full list that saves."""
+    """Show what a model reads before its first call, and how much less that is than the full list."""
     flat = max(costs.root.values())
     say()
     tokens = format_count(costs.instructions, "token")
-    say_prose(f"Before it enters a mode, a model reads this much, including {tokens} of instructions:")
+    say_prose(f"What a model reads before it enters a mode, including {tokens} of instructions:")
     rows = [
         (str(listing), f"{count:,}", f"{100 - count * 100 // flat} % less" if count < flat else "", LISTINGS[listing])
         for listing, count in costs.root.items()
@@ -162,7 +162,7 @@ def show_mode(configuration: "Configuration", mode: "Mode", costs: "MenuCosts | 
     say((f"{mode.title} ({mode.name})", "bold"), f", {format_count(len(tools), 'tool')}")
     say_prose(mode.description)
     if mode.triggers:
-        say_prose(f"Also entered by: {', '.join(mode.triggers)}.")
+        say_prose(f"Other names: {', '.join(mode.triggers)}.")
     if costs:
         tokens = format_count(costs.modes[mode.name], "token")
         say_prose(f"Adds {'' if costs.exact else 'about '}{tokens} to the list.")
@@ -190,7 +190,7 @@ def tool_to_json(tool: "Tool", hiding_code: str | None) -> dict[str, Any]:
 
 
 def find_hidden_tools(configuration: "Configuration", mode: "Mode") -> dict[str, str]:
-    """The tools of the mode that this posture hides, and the code that says why."""
+    """Find the tools of the mode that this posture hides, each with the code that says why."""
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.sessions import Session
     from mcp_server.policy.decision import decide
@@ -210,7 +210,7 @@ class TokenCounter:
 
 @cache
 def get_token_counter() -> TokenCounter:
-    """The real encoding if the extra `tokens` is installed, else an estimate by length."""
+    """Count with the real encoding if the extra `tokens` is installed, else estimate by length."""
     try:
         # The compiled part has no types. Its counts matched those of two other tokenizers on 350 texts.
         encoding: Any = importlib.import_module("rs_bpe.bpe").openai.o200k_base()
@@ -225,7 +225,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def count_tokens(value: Any) -> int:
-    """Text as it is; anything else as the compact JSON that a host shows a model."""
+    """Count text as it is, and anything else as the compact JSON that a host shows a model."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return get_token_counter().count(text)
 
@@ -235,9 +235,9 @@ class MenuCosts:
     exact: bool
     instructions: int
     root: Mapping["Listing", int]
-    """What a client reads at ROOT, under each listing, with the instructions."""
+    """The tokens that a client reads at ROOT under each listing, including the instructions."""
     modes: Mapping[str, int]
-    """What entering a mode adds to a list that changes with the mode."""
+    """The tokens that entering each mode adds to a list that changes with the mode."""
 
 
 def measure_costs(configuration: "Configuration") -> MenuCosts:

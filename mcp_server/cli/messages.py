@@ -1,4 +1,4 @@
-"""`menugate messages`: what have tools and models left for the person to read?"""
+"""`menugate messages`: what have tools and models left for you to read?"""
 
 import argparse
 import sys
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from mcp_server.state.engine.rows import Message
 
 EXAMPLES = """
-menugate messages                  new messages, which then count as read
-menugate messages --keep           the same, but they stay unread
-menugate messages --all            the ones you have read, too
+menugate messages                  new messages; this marks them as read
+menugate messages --keep           the same, but leave them unread
+menugate messages --all            also those you have read
 menugate messages --json --keep    for a program
 """
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         show(messages, arguments.all, settings.person)
     new_ids = [message.id for message in messages if not message.read]
     if new_ids and not arguments.keep:
-        # A reader who closed the pipe has not read them.
+        # If the reader closed the pipe, this raises, and they stay unread.
         sys.stdout.flush()
         mark_read(settings, new_ids)
     return 0
@@ -58,9 +58,9 @@ def show(messages: Sequence["Message"], with_read: bool, reader: str) -> None:
         say_prose("No messages." if with_read else "No new messages; --all lists those you have read.")
     for message in messages:
         owner = f"{message.principal}  " if message.principal not in ("", reader) else ""
-        head = f"{format_time(message.at) if message.at else 'at a start'}  {owner}{message.session or 'menugate'}"
+        head = f"{format_time(message.at) if message.at else 'at startup'}  {owner}{message.session or 'menugate'}"
         say((head, "dim"), "" if message.read else ("  new", "yellow"))
-        # Somebody else's words stand behind a mark that no line of our own begins with.
+        # Every line of foreign text gets a mark that none of our own lines begins with.
         say(indent(message.text, "| ", lambda _line: True))
         for path in message.attachments:
             say(f"  attached: {format_one_line(path)}")
@@ -80,7 +80,7 @@ def to_json(message: "Message") -> dict[str, Any]:
 
 
 def mark_read(settings: "Settings", ids: Sequence[str]) -> None:
-    """Count them as read. If that cannot be written, they were still shown."""
+    """Mark them as read. A failure to record that is only a note, because they were shown."""
     from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.results import Refusal
     from mcp_server.state.messages import mark_messages_read

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PAUSE = """
 menugate pause                           pause all your runs; they keep their state
 menugate pause --reason "back at two"    and tell their models why
-menugate pause --session SESSION         pause one session; `menugate summary` names it
+menugate pause --session SESSION         pause one session; `menugate summary` shows its id
 """
 NEXT = """
 menugate next      resume; in `assisted`, for one unit of work
@@ -45,10 +45,10 @@ menugate stop --session SESSION    only this session
 menugate stop --principal NAME     only the runs of this principal
 """
 UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed")
-"""Parts of the messages about a state that cannot be written, which are wrong for `stop`."""
+"""Parts of the messages about an unwritable state that are not true for `stop`."""
 MAX_UNITS = 1000
 MAX_REASON_CHARS = 200
-REASON_HELP = "why, for the models whose calls are refused"
+REASON_HELP = "the reason, shown to the models whose calls are refused"
 
 
 def add(commands: CommandGroup) -> None:
@@ -85,7 +85,7 @@ def run_pause(arguments: argparse.Namespace) -> int:
     order = stops.StopOrder(make_id_generator()(), principal, session, ends=False, reason=hold.reason, everybody=True)
     stored_hold, answers = give_order_and_wait(settings, lambda tx: (pause_session(tx), stops.give_order(tx, order)))
     reason = format_one_line(stored_hold.reason)
-    say_prose(f"Paused {describe_runs(session)}; models are told: {reason}. `menugate next` resumes.")
+    say_prose(f"Paused {describe_runs(session)}. Models see the reason: {reason}. `menugate next` resumes them.")
     other_work = tuple(words for _, words in find_running_work(find_other_states(settings)))
     return show_answers(
         replace(answers, running=(*answers.running, *other_work)), "Still running; `menugate stop` ends these"
@@ -96,14 +96,14 @@ def run_next(arguments: argparse.Namespace) -> int:
     from mcp_server.state import runs
 
     if not 1 <= arguments.units <= MAX_UNITS:
-        raise CliError(f"the number of units is from 1 to {MAX_UNITS}, not {arguments.units}.", code=2)
+        raise CliError(f"the number of units must be from 1 to {MAX_UNITS}, not {arguments.units}.", code=2)
     settings = settings_from_arguments(arguments)
     principal, session = find_target(arguments, settings)
 
     def resume_sessions(tx: "Transaction") -> "list[Hold]":
         lifted_holds = runs.resume_session(tx, principal, session, arguments.units)
         if is_for_everybody(arguments):
-            # Resume everyone that `stop` stopped; a pause that somebody else asked for stays.
+            # Resume everyone whom `stop` stopped; a pause that another principal asked for stays.
             others = {key[0] for key, hold in runs.load_holds(tx).items() if hold.stopped}
             lifted_holds += [hold for other in sorted(others) for hold in runs.resume_session(tx, other, None)]
         return lifted_holds
@@ -140,7 +140,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
         )
     except NoStateYet as wrong:
         if not everybody:
-            raise CliError(f"{wrong} Plain `menugate stop` ends everything that runs, on record or not.") from None
+            raise CliError(f"{wrong} `menugate stop` without options ends everything, recorded or not.") from None
         return end_unwritten(settings, str(wrong))
     if answers.unwritten and answers.silent and everybody:
         return end_unwritten(settings, f"{answers.unwritten.message} {answers.unwritten.way_out}")
@@ -148,10 +148,10 @@ def run_stop(arguments: argparse.Namespace) -> int:
     stopped_pids, silent_pids, ended = end_by_signal(find_other_states(settings) if everybody else ())
     if not (answers.ended or answers.running or answers.silent or stopped_pids or silent_pids):
         say("Nothing was running.")
-    code = show_answers(replace(answers, ended=(*answers.ended, *ended)), "Told to end, but still running")
+    code = show_answers(replace(answers, ended=(*answers.ended, *ended)), "Asked to end, but still running")
     if stopped_pids:
         servers = format_count(len(stopped_pids), "server with other keys", "servers with other keys")
-        say_prose(f"Stopped {servers} by a signal: {format_pids(stopped_pids)}.")
+        say_prose(f"Stopped {servers} with a signal: {format_pids(stopped_pids)}.")
         say_prose(
             "To resume there, type `menugate next` with the MENUGATE_STATE_HOME that the server was started with."
         )
@@ -164,7 +164,7 @@ def say_stopped(session: str | None, cleared: int) -> None:
 
 
 def end_unwritten(settings: "Settings", why: str) -> int:
-    """End what runs by a signal to each server, although it cannot be recorded."""
+    """End everything with a signal to each server, because the stop cannot be recorded."""
     from mcp_server.calls.stops import StopAnswers
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.state.account import STOP_HINT
@@ -176,7 +176,7 @@ def end_unwritten(settings: "Settings", why: str) -> int:
     say_prose(f"The stop could not be recorded: {why}")
     show_answers(StopAnswers(ended=tuple(ended)), "")
     if stopped_pids:
-        say_prose(f"Stopped {format_count(len(stopped_pids), 'server')} by a signal: {format_pids(stopped_pids)}.")
+        say_prose(f"Stopped {format_count(len(stopped_pids), 'server')} with a signal: {format_pids(stopped_pids)}.")
         say_prose("New calls are refused until the stop is recorded. Fix the cause, then type `menugate next`.")
     if not (report_silent_servers(silent_pids) or stopped_pids):
         say("No server is running here.")
@@ -184,7 +184,8 @@ def end_unwritten(settings: "Settings", why: str) -> int:
 
 
 def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[str]]:
-    """The servers of this account that ended what they ran, those that did not answer, and what ended."""
+    """Signal the servers of this account; return those that ended their work, those that did not answer, and what
+    ended."""
     from mcp_server.calls.stops import ANSWER_SECONDS
     from mcp_server.state.servers import stop_servers_by_signal
 
@@ -194,12 +195,12 @@ def end_by_signal(states: "Sequence[Path]") -> tuple[list[int], list[int], list[
 
 
 def find_other_states(settings: "Settings") -> "list[Path]":
-    """State folders of servers with other keys of this account: no order reaches them, but a signal does."""
+    """Find the state folders of servers that use other keys: an order cannot reach them, but a signal can."""
     return [folder for folder in settings.all_state_folders if folder != settings.state]
 
 
 def find_running_work(states: "Sequence[Path]") -> "list[tuple[RunningWork, str]]":
-    """What is running there, in words."""
+    """Return what is running there, with a description of each."""
     from mcp_server.cli.status import describe_work
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.views.status import work_to_json
@@ -218,12 +219,12 @@ def report_silent_servers(pids: "Iterable[object]") -> bool:
 
 
 def is_for_everybody(arguments: argparse.Namespace) -> bool:
-    """Without a name, `stop` ends everything that runs here, whoever started it."""
+    """Whether `stop` ends everything that runs here: it does if no principal and no session is named."""
     return arguments.principal is None and arguments.session is None
 
 
 def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -> frozenset[str]:
-    """Who may connect with a token; nobody if the files have faults, because `stop` must work all the same."""
+    """Return the principals with a token; none if the files have faults, because `stop` must still work."""
     try:
         configuration = load_judgement_for_choice(arguments, settings).configuration
     except CliError:
@@ -232,8 +233,8 @@ def find_token_principals(arguments: argparse.Namespace, settings: "Settings") -
 
 
 def show_answers(answers: "StopAnswers", running: str) -> int:
-    """What ended and what still runs, one per line; 1 if a server did not answer."""
-    of_others = "Still running for others; choose them with `--principal NAME`"
+    """Show what ended and what still runs, one per line; return 1 if a server did not answer."""
+    of_others = "Still running for other principals; choose one with `--principal NAME`"
     for heading, names in (("Ended", answers.ended), (running, answers.running), (of_others, answers.of_others)):
         if names:
             say(f"{heading}:")

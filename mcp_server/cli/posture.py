@@ -70,20 +70,20 @@ menugate model fast --scope next-milestone    recorded from the next run on
         "ai_mode",
         """
 menugate ai-mode chat     talk only; change nothing, whatever the profile
-menugate ai-mode agent    act
+menugate ai-mode agent    act, as far as the profile allows
 """,
     ),
     "reasoning": (
         "reasoning",
         """
-menugate reasoning on     runs start with a plan, and think between steps
+menugate reasoning on     runs start with a plan and think between steps
 menugate reasoning off    runs act at once
 """,
     ),
 }
 AUTONOMOUS = """
 menugate autonomous                                runs continue until done, blocked or out of budget
-menugate autonomous --permission-profile normal    and under this profile
+menugate autonomous --permission-profile normal    also set the profile
 """
 
 
@@ -92,7 +92,7 @@ def add(commands: CommandGroup) -> None:
         if commands.only in (None, noun):
             one = commands.add(noun, examples, run)
             words = tuple(map(str, list_axis_words(AXES[axis])))
-            one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="what to set it to")
+            one.add_argument("value", nargs="?", metavar="VALUE", choices=words, help="the new value")
             one.set_defaults(axis=axis)
             add_change_flags(one, axis)
     if commands.only in (None, "autonomous"):
@@ -163,7 +163,10 @@ def parse_axes(arguments: argparse.Namespace) -> "dict[str, Value]":
     words = {axis: getattr(arguments, f"axis_{axis}", None) for axis in AXES}
     if getattr(arguments, "autonomous", False):
         if words["run_control"] not in (None, "autonomous"):
-            raise CliError(f"`--autonomous` and `--control {words['run_control']}` cannot both hold.", code=2)
+            raise CliError(
+                f"`--autonomous` and `--control {words['run_control']}` contradict each other; give one of them.",
+                code=2,
+            )
         words["run_control"] = "autonomous"
     if arguments.value is not None:
         words[arguments.axis] = arguments.value

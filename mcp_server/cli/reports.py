@@ -1,4 +1,4 @@
-"""`menugate report`: what was found when a run ended?"""
+"""`menugate report`: what did the checks at the end of a run find?"""
 
 import argparse
 
@@ -8,15 +8,15 @@ from mcp_server.views.posture import open_state_reader
 from mcp_server.views.text import format_time
 
 EXAMPLES = """
-menugate report           the run that ended last
-menugate report RUN       this run; `menugate summary --list` lists them
+menugate report           the last run that ended
+menugate report RUN       another run; `menugate summary --list` lists them
 menugate report --json    for a program
 """
 
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("report", EXAMPLES, run)
-    command.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the one that ended last)")
+    command.add_argument("of", nargs="?", metavar="RUN", help="the run (default: the last one that ended)")
     add_place(command)
     add_json(command)
 

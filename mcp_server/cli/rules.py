@@ -1,4 +1,4 @@
-"""`menugate rules`: which rules are in force here, and do they do what they should?"""
+"""`menugate rules`: which rules are in force here, and do they work as intended?"""
 
 import argparse
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate rules list                      every rule in force, and where it is written
 menugate rules test                      try every example, and show which rule decides it
-menugate rules test --config new.yaml    a configuration, before you use it
+menugate rules test --config new.yaml    test a configuration before you use it
 """
 LIST = """
-menugate rules list           the operator's rules, and the workspace's with those that do not count yet
+menugate rules list           every rule, including those of the workspace that do not apply yet
 menugate rules list --json    for a program
 """
 TEST = """
-menugate rules test           each example, its rule, and the rule that decides such a call
+menugate rules test           each example, its rule and the rule that decides the call
 menugate rules test --json    for a program; exits 1 if an example fails
 """
 COLOURS = {"block": "red", "deny": "red", "ask": "yellow", "allow": "green"}
@@ -50,7 +50,7 @@ def add(commands: CommandGroup) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """A rule as written, and whether it counts."""
+    """A rule as written, and whether it applies."""
 
     text: "RuleText"
     whose: str
@@ -84,7 +84,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     print_table(rows, head=("list", "rule", "whose", "written in"), paint=COLOURS)
     if any(not rule.counts for rule in rules):
         say()
-        say_prose("Rules that are set aside count once you trust this folder; see `menugate trust --show`.")
+        say_prose("Rules that are set aside apply once you trust this folder; see `menugate trust --show`.")
     return 0
 
 
@@ -94,7 +94,7 @@ def rule_to_json(text: "RuleText") -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TriedExample:
-    """One example of one rule, and what would be decided about such a call."""
+    """One example of a rule, and what decides such a call."""
 
     rule: "RuleText"
     example: "str | Arguments"
@@ -141,7 +141,7 @@ def try_examples(text: "RuleText", configuration: "Configuration") -> Iterator[T
 def try_example(
     text: "RuleText", rule: "Rule", example: "str | Arguments", expected: bool, configuration: "Configuration"
 ) -> TriedExample:
-    """Try the tools that the rule names in turn; the first for which it does what is expected counts."""
+    """Try the rule's tools in turn, and return the first with the expected result."""
     tools = [tool for name, tool in configuration.policy.tools.items() if rule.names(name)]
     if rule.applies is None and isinstance(example, str):
         named_tool = configuration.policy.tools.get(example)
@@ -173,14 +173,14 @@ def try_example(
 
 
 def build_example_call(tool: "Tool", example: "str | Arguments") -> "Arguments":
-    """The call that an example stands for; a plain text is the value of the tool's subject."""
+    """Build the call that an example stands for; plain text is the value of the tool's subject."""
     if not isinstance(example, str):
         return example
     return {tool.subject[0]: example} if tool.subject else {}
 
 
 def find_deciding_rule(tool: "Tool", call: "Arguments | None", configuration: "Configuration") -> "Rule | None":
-    """The strongest rule about the call, among those that count; None if there is none."""
+    """Find the strictest applicable rule about the call; None if there is none."""
     from mcp_server.model.policy import RuleKind
 
     for kind in RuleKind:

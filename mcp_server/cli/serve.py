@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, say
 from mcp_server.cli.parser import CommandGroup, add_place, add_posture, make_start_error
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.app import App
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate serve                                    over stdio, for a host that starts it in the project's folder
 menugate serve --workspace ~/code/app --mode swe  only one mode, whose tools are always listed
-menugate serve --http 127.0.0.1:7391              over HTTP; prints the address, the token and a line for a host
+menugate serve --http 127.0.0.1:7391              over HTTP; prints the address, the token and a command for the host
 menugate serve --profile restricted               read only
 """
 
@@ -39,7 +40,7 @@ def add(commands: CommandGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # What is imported from here on lives as long as the process; collecting garbage among it would only cost time.
+    # Everything imported from here on lives as long as the process, so collecting it as garbage would only cost time.
     gc.disable()
     import asyncio
 
@@ -60,9 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     except SettingsError as wrong:
         raise CliError(str(wrong)) from None
     try:
-        # A program that started this could be its client, and answer its questions in the person's name.
-        refuse_inside_server(settings, quick=True)
-        with log_in_background():
+        with explain_refusals(), log_in_background():
+            # A program that started this could be its client, and answer its questions in the user's name.
+            refuse_inside_server(settings, quick=True)
             asyncio.run(serve(settings))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
@@ -81,7 +82,7 @@ async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> Non
         listener = open_listening_socket(*settings.http)
     except OSError as wrong:
         address = f"{settings.http[0]}:{settings.http[1]}"
-        raise CliError(f"cannot listen on {address} ({wrong.strerror}); name another with --http.") from None
+        raise CliError(f"cannot listen on {address} ({wrong.strerror}); name another address with --http.") from None
     host, port = settings.http[0], int(listener.getsockname()[1])
     hosts = build_local_hosts(host, port) | {name.lower() for name in settings.hosts}
     origins = frozenset(f"http://{name}" for name in hosts) | {origin.lower() for origin in settings.origins}
@@ -117,4 +118,4 @@ def announce(settings: "Settings", address: str, token: str | None, fixed: str =
         say(f"  runs from {fixed}")
     say("  to connect a host, for example:")
     say(f"    claude mcp add --transport http menugate {address}/mcp{header}")
-    say("ready; Ctrl-C stops it")
+    say("ready; press Ctrl-C to stop")

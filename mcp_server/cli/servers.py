@@ -1,4 +1,4 @@
-"""Which configuration do the running servers use? The person's commands must decide by the same one."""
+"""Which configuration do the running servers use? The user's commands must decide by the same one."""
 
 import argparse
 import time
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_server.state.servers import Server
 
 MAX_LOOK_SECONDS = 1.0
-"""Seconds to wait for a server that may not have seen a change of its files yet; it looks every so often."""
+"""Seconds to wait for a server that may not yet have seen a change to its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ def add_server(command: argparse.ArgumentParser) -> None:
         "--server",
         type=parse_whole_number,
         metavar="PID",
-        help="decide as this running server does, if there are several",
+        help="decide as this running server does, if several are running",
     )
 
 
 def load_judgement(arguments: argparse.Namespace, strict: bool = False) -> ServerJudgement:
-    """Decide as the running server does, or by the files on disk if none runs or a configuration was named. `strict`
-    refuses to choose between servers that differ: a question about one call can only have one answer."""
+    """Judge as the running server does, or by the files on disk if none runs or a configuration was named. `strict`
+    raises if servers differ, because a question about one call can have only one answer."""
     settings = settings_from_arguments(arguments)
     servers, server = get_running_servers(settings), find_judging_server(arguments, settings, strict)
     if server is not None:
@@ -74,7 +74,7 @@ def load_judgement(arguments: argparse.Namespace, strict: bool = False) -> Serve
 
 
 def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement:
-    """For a choice by the person, which must work despite faults on disk: a program that can write there must not lock
+    """Judge a choice by the user, which must work despite faults on disk: a program that can write there must not lock
     them out. Faults in the workspace's own file leave that file out; with others, decide as a running server does."""
     try:
         return ServerJudgement(settings, load_valid_configuration(arguments, settings))
@@ -91,7 +91,7 @@ def load_judgement_for_choice(arguments: argparse.Namespace, settings: "Settings
 
 
 def load_judgement_despite_faults(arguments: argparse.Namespace, settings: "Settings") -> ServerJudgement | None:
-    """Decide as a server that keeps running despite faults on disk; of several, as the one with the lowest ceiling.
+    """Judge as a server that keeps running despite faults on disk; of several, as the one with the lowest ceiling.
     None if there is none, or none under the configuration that was named."""
     judgements: list[ServerJudgement] = []
     for server in get_running_servers(settings):
@@ -115,7 +115,7 @@ def load_server_judgement(arguments: argparse.Namespace, settings: "Settings", s
 
 
 def wait_until_server_looked(settings: "Settings", server: "Server") -> "Server | None":
-    """The same server once it has seen the fault, too; None if it does not read that file."""
+    """Wait until the server has seen the fault, too; None if it does not read that file."""
     deadline = time.monotonic() + MAX_LOOK_SECONDS
     while time.monotonic() < deadline:
         current = next((other for other in get_running_servers(settings) if other.pid == server.pid), None)
@@ -126,10 +126,10 @@ def wait_until_server_looked(settings: "Settings", server: "Server") -> "Server 
 
 
 def find_judging_server(arguments: argparse.Namespace, settings: "Settings", strict: bool = False) -> "Server | None":
-    """The server to decide by; None if none runs, if several differ, or if a configuration was named."""
+    """Find the server to judge by; None if none runs, if several differ, or if a configuration was named."""
     servers, pid = get_running_servers(settings), getattr(arguments, "server", None)
     if pid is not None and (arguments.config or pid not in [server.pid for server in servers]):
-        raise CliError(f"no server of this folder has the process id {pid}; `menugate status` lists them.", code=2)
+        raise CliError(f"no server here has the process id {pid}; `menugate status` lists the servers.", code=2)
     if arguments.config:
         return None
     by_judgement = {get_judgement_key(server): server for server in servers if pid in (None, server.pid)}
@@ -143,7 +143,7 @@ def find_judging_server(arguments: argparse.Namespace, settings: "Settings", str
 
 def get_judgement_key(server: "Server") -> tuple[object, ...]:
     texts = tuple(sorted(server.texts.items()))
-    # Several servers that see the same file take it over at different moments.
+    # Servers that read the same file apply a change to it at different moments.
     older = repr(server.older) if server.fault else ""
     return server.config, server.profile, server.max_profile, tuple(server.menus), texts, older
 
@@ -161,7 +161,7 @@ def settings_from_server(settings: "Settings", server: "Server") -> "Settings":
 
 
 def load_server_configuration(arguments: argparse.Namespace, settings: "Settings", server: "Server") -> "Configuration":
-    """The files on disk, or what the server read before they became invalid. While they are still changing, combined
+    """Load the files on disk, or what the server read before they became invalid. While they are changing, combine them
     with the earlier configurations."""
     from mcp_server.config.merge import combine_configurations
 
@@ -198,9 +198,9 @@ def format_flags(server: "Server") -> list[str]:
 
 
 def note_servers(judgement: ServerJudgement) -> None:
-    """Notes on stderr: which server decided, and where a running server differs."""
+    """Note on stderr which server decided, and where a running server differs."""
     if judgement.server is not None and judgement.server.config:
-        note(f"Decided as the running server does (process {judgement.server.pid}), by {judgement.server.config}.")
+        note(f"Decided as the running server does (process {judgement.server.pid}), with {judgement.server.config}.")
     for server in judgement.servers:
         for difference in server.differences:
             note(difference)

@@ -1,4 +1,4 @@
-"""`menugate status`: which posture holds, what is running, and what needs the person?"""
+"""`menugate status`: which posture is in force, what is running, and what needs your attention?"""
 
 import argparse
 import time
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show_waiting(pending: PendingView, reader: str) -> None:
-    """Above everything else, because it is what the person has to act on."""
+    """Show first what the user has to act on."""
     for paused_run in pending.paused[:MAX_LISTED]:
         text = format_one_line(f"paused: {paused_run.run}{format_owner(paused_run.principal, reader)}")
         say_prose((text, "yellow"), f", since {format_time(paused_run.hold.at)}")
@@ -85,7 +85,7 @@ def show_status(facts: dict[str, Any]) -> None:
         value = {True: "on", False: "off"}.get(setting["value"], setting["value"])
         rows.append(("" if number else "posture", f"{axis.replace('_', ' '):<12} {value:<12} {setting['from']}"))
     if narrowing := facts["narrowed"]:
-        rows.append(("narrowed", f"{narrowing['says']} To get the usual posture back, type one after another:"))
+        rows.append(("narrowed", f"{narrowing['says']} To restore the usual posture, type these commands:"))
         rows += [("", command) for command in narrowing["commands"]]
     rows += [
         ("ceiling", describe_ceiling(facts["ceiling"], facts["ceiling_set_by"])),
@@ -122,7 +122,7 @@ def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("keys", f"{folder or 'none on disk'}{lifetime_text}")]
     rows += [("", text) for text in facts["unfit_keys"]]
     if facts["foreign"]:
-        text = "belongs to another account; it is left alone, and only the choices in it that narrow count here"
+        text = "belongs to another account; menugate leaves it alone and applies only its restricting choices"
         rows.append(("", f"{facts['foreign']} {text}"))
     return rows
 
@@ -140,7 +140,7 @@ def format_state_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     }
     servers = ", ".join(
         f"process {server['pid']} since {server['since']}"
-        + (f", by {configs[server['pid']]}" if configs.get(server["pid"]) else "")
+        + (f", with {configs[server['pid']]}" if configs.get(server["pid"]) else "")
         for server in facts["running"]
     )
     anchored = "anchored" if not ledger["not_anchored"] else f"the last {ledger['not_anchored']} not anchored yet"

@@ -1,4 +1,4 @@
-"""`menugate steer`: change one axis now or later, cancel a change, or confirm one that needs it."""
+"""`menugate steer`: change one axis now or later, cancel a change, or confirm one that requires it."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 EXAMPLES = """
 menugate steer mode repair                       now
 menugate steer mode review after-current-unit    when the current unit of work is done
-menugate steer profile trusted for-next-unit     for one unit of work, then back again
+menugate steer profile trusted for-next-unit     for the next unit of work only
 menugate steer                                   the pending changes
-menugate steer --cancel 3fa1c2                   cancel one; `--cancel all` cancels every one
-menugate steer --confirm 3fa1c2                  confirm what a prompt or `doctor` asked for
+menugate steer --cancel 3fa1c2                   cancel one change; `--cancel all` cancels them all
+menugate steer --confirm 3fa1c2                  confirm a change that a prompt or `doctor` requested
 """
 EVERY = tuple(dict.fromkeys(str(word) for kind in AXES.values() for word in list_axis_words(kind)))
 
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     context = load_choice_context(arguments)
     wishes = [arguments.axis is not None, bool(arguments.cancel), arguments.confirm is not None]
     if sum(wishes) > 1:
-        raise CliError("change, cancel or confirm, one at a time.", code=2)
+        raise CliError("give a change, --cancel or --confirm, but only one of them.", code=2)
     if arguments.axis is not None:
         return steer_axis(arguments, context)
     whose = find_principal(arguments.whom, context.settings, context.limits)
@@ -83,8 +83,8 @@ def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: s
 
     if confirm_posture_change(settings, whose, arguments.confirm) is None:
         raise CliError(
-            f"no change with the id {arguments.confirm} needs to be confirmed, or it expired after an hour. "
-            "`menugate steer` lists pending changes; add --for NAME for somebody else's."
+            f"no change with the id {arguments.confirm} needs confirmation, or it expired after an hour. "
+            "`menugate steer` lists pending changes; add --for NAME for those of another principal."
         )
 
 

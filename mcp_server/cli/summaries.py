@@ -21,7 +21,9 @@ menugate summary --json               for a program
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("summary", EXAMPLES, run)
-    command.add_argument("run_id", nargs="?", metavar="RUN", help="the run, as `--list` names it (default: the newest)")
+    command.add_argument(
+        "run_id", nargs="?", metavar="RUN", help="the id of the run, from `--list` (default: the newest run)"
+    )
     command.add_argument("--list", action="store_true", help="list every run on record")
     command.add_argument("--upto", type=parse_whole_number, metavar="SEQ", help="ignore calls after this row")
     add_place(command)

@@ -1,4 +1,4 @@
-"""Whose runs does a command mean, and how is it written to the state that running servers share?"""
+"""Whose runs does a command apply to, and how does it change the state that running servers share?"""
 
 import argparse
 from collections.abc import Callable
@@ -22,16 +22,16 @@ class NoStateYet(CliError):
 
 
 def add_target_flags(one: argparse.ArgumentParser, default: str = "yours") -> None:
-    """`default` says whose runs are meant if neither is named."""
-    one.add_argument("--principal", metavar="NAME", help=f"whose runs (default: {default})")
+    """Add the options that choose runs. `default` describes whose runs are meant without them."""
+    one.add_argument("--principal", metavar="NAME", help=f"the principal whose runs are meant (default: {default})")
     one.add_argument("--session", metavar="ID", help="only this session")
 
 
 def find_target(arguments: argparse.Namespace, settings: "Settings") -> tuple[str, str | None]:
-    """The principal, and the session if one is named; an unknown name is an error."""
+    """Find the principal, and the session if one is named; an unknown name is an error."""
     session = find_session(arguments.session, settings) if arguments.session is not None else None
     if arguments.principal in (None, settings.person):
-        # Stopping everything needs no configuration, so that it works despite faults in the files.
+        # Stopping everything must not need a configuration, so that it works despite faults in the files.
         return settings.person, session
     return find_principal(arguments.principal, settings, load_choice_context(arguments).limits), session
 
@@ -46,7 +46,7 @@ def write_to_state(settings: "Settings", work: "Callable[[Transaction], T]") -> 
 def give_order_and_wait(
     settings: "Settings", work: "Callable[[Transaction], tuple[T, IssuedOrder]]"
 ) -> "tuple[T, StopAnswers]":
-    """The same for a change that gives servers an order, with their answers."""
+    """Run a change that gives servers an order, and return its result with their answers."""
     import asyncio
 
     from mcp_server.calls.stops import collect_stop_answers
@@ -81,7 +81,7 @@ def act_for_person(settings: "Settings", act: "Callable[[], T]") -> T:
     except BuildError as wrong:
         raise NoStateYet(str(wrong)) from None
     except Refusal as refused:
-        # A program that may not act for the person must not be sent to another way of doing it.
+        # A program that may not act for the user must not learn of another way to do it.
         kind = CliError if refused.problem.code is Code.BLOCKED else NoStateYet
         raise kind(f"{refused.problem.message} {refused.problem.way_out}") from None
     if other := describe_other_account(settings):

@@ -1,4 +1,4 @@
-"""`menugate todos`: what do agents have to do here, and does the person accept what they claim?"""
+"""`menugate todos`: what are the agents' todos here, and do you accept the claimed ones?"""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from mcp_server.cli.usage import join_names
 from mcp_server.model.sessions import parse_session_id
 from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
 from mcp_server.views.posture import NOT_YET, open_state_reader
-from mcp_server.views.text import format_time
+from mcp_server.views.text import explain_refusals, format_time
 
 if TYPE_CHECKING:
     from mcp_server.model.documents import Document
@@ -29,7 +29,7 @@ menugate todos accept 3f9c12ab                 it is done
 menugate todos reject 3f9c12ab "tests fail"    it is not done, and the agent must continue
 """
 LIST = """
-menugate todos list --status claimed    what needs a check, or your decision
+menugate todos list --status claimed    todos that need a check or your decision
 menugate todos list --json              for a program
 """
 SHOW = """
@@ -41,7 +41,7 @@ menugate todos accept 3f9c12ab                   it is done
 menugate todos accept 3f9c12ab "seen in a demo"  and why you think so
 """
 REJECT = """
-menugate todos reject 3f9c12ab "the help text is missing"    the model reads your words
+menugate todos reject 3f9c12ab "the help text is missing"    the model sees the reason
 """
 MAX_TITLE_CHARS = 80
 
@@ -54,7 +54,7 @@ def add(commands: CommandGroup) -> None:
     accept_action = actions.add("accept", ACCEPT, run_accept, "accept a claimed todo as done")
     reject_action = actions.add("reject", REJECT, run_reject, "reject a claimed todo, and say what is missing")
     for action in (show_action, accept_action, reject_action):
-        action.add_argument("id", metavar="ID", help="the id of the todo, or the beginning of it")
+        action.add_argument("id", metavar="ID", help="the id of the todo, or the start of it")
     accept_action.add_argument("note", nargs="?", default="", metavar="WORDS", help="why you accept it")
     reject_action.add_argument("note", metavar="WORDS", help="what is missing")
     for action in (list_action, show_action, accept_action, reject_action):
@@ -120,7 +120,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row"]:
-    """The rows of the ledger about this todo, oldest first."""
+    """Find the ledger rows about this todo, oldest first."""
     from mcp_server.state.engine.rows import LedgerFilter
 
     row_filter = LedgerFilter(session=_get_session(owner), kinds=("record",))
@@ -132,7 +132,7 @@ def find_changes(state: "Reader", owner: str, document: "Document") -> list["Row
 
 
 def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
-    """The todo with this id, or with an id that begins so, and its owner."""
+    """Find the todo with this id, or the only one whose id begins with it, and its owner."""
     todos: Sequence[tuple[str, Document]] = state.load_records(KIND) if state else ()
     exact = [todo for todo in todos if todo[1].id == id]
     matches = exact or [todo for todo in todos if id and todo[1].id.startswith(id)]
@@ -140,7 +140,7 @@ def find_todo(state: "Reader | None", id: str) -> tuple[str, "Document"]:
         raise CliError(f"there is no todo `{id[:40]}` here; `menugate todos list` lists them.")
     if len(matches) > 1:
         names = join_names((todo[1].id for todo in matches[:10]), "and")
-        raise CliError(f"several todos begin with `{id[:40]}`: {names}.")
+        raise CliError(f"the ids of several todos begin with `{id[:40]}`: {names}.")
     return matches[0]
 
 
@@ -169,7 +169,7 @@ def decide_todo(arguments: argparse.Namespace, change: "Callable[[Todo], Todo | 
 
 
 def write_todo(settings: "Settings", owner: str, document: "Document", event: str) -> None:
-    """Write it from this process, beside running servers; whoever writes first wins."""
+    """Write it from this process, beside running servers; the first writer wins."""
     from mcp_server.calls.terminal import change_as_person
     from mcp_server.model.documents import Document, DocumentCause
     from mcp_server.state import documents

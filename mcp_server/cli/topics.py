@@ -1,4 +1,4 @@
-"""What does `menugate help TOPIC` say? The short answer to one question each, and the page with the long one."""
+"""What does `menugate help TOPIC` show? A short text on each subject, and the page of the manual that says more."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 class HelpTopic(NamedTuple):
     text: str
-    """Paragraphs, with an empty line between them; examples are indented and stay as they are."""
+    """Paragraphs separated by empty lines; indented examples are not wrapped."""
     page: str
     """The page of the manual that says more."""
 
@@ -22,7 +22,7 @@ APPROVAL_REQUIRED with an id, and you answer here.
   menugate approve ID
   menugate deny ID --reason "keep it"
 
-An approval is for one call with the same arguments, once. A question is open for an hour.
+An approval covers one call with exactly these arguments. You have an hour to answer.
 """,
         "docs/approvals.md",
     ),
@@ -92,7 +92,7 @@ A profile says what may run without asking you. Each allows more than the one be
   trusted       commits and any other command, in the sandbox
   unrestricted  everything, without a sandbox
 
-The operator can set a ceiling that no choice goes beyond.
+The operator can set a ceiling, which is the highest profile that anyone can choose.
 
   menugate profile trusted
   menugate profile trusted --scope for-next-unit

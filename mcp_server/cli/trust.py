@@ -1,4 +1,4 @@
-"""`menugate trust` and `menugate untrust`: do this folder's own allow rules and prompts count?"""
+"""`menugate trust` and `menugate untrust`: do this folder's own allow rules and prompts apply?"""
 
 import argparse
 from collections.abc import Callable
@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
 from mcp_server.cli.servers import load_judgement, note_servers
+from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
     from mcp_server.settings import Settings
 
 TRUST = """
-menugate trust --show    show what would count, and change nothing
-menugate trust           its allow rules count from now on, its prompts from the next start of a server
+menugate trust --show    show what would apply, and change nothing
+menugate trust           its allow rules apply at once, its prompts when a server next starts
 """
 UNTRUST = """
-menugate untrust    its allow rules and prompts no longer count; rules that narrow still do
+menugate untrust    its allow rules and prompts no longer apply; rules that narrow still do
 """
 
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("trust", TRUST, run)
-    command.add_argument("--show", action="store_true", help="only show what would count")
+    command.add_argument("--show", action="store_true", help="only show what would apply")
     add_place(command)
     add_json(command)
     other = commands.add("untrust", UNTRUST, run_untrust)
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         note_servers(judgement)
         return 0
     settings = settings_from_arguments(arguments)
-    # Trust is for the files as they are on disk, which therefore must be valid.
+    # Trust applies to the files as they are on disk, so they must be valid.
     configuration = load_valid_configuration(arguments, settings)
     if not configuration.own.texts:
         raise CliError("there is nothing to trust: this folder has no menugate.yaml and no menugate.prompts/.")
@@ -48,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     change_and_record(settings, True, digest, lambda: trusted.give_trust(settings.workspace, digest))
     show(arguments, replace(configuration, trusted=True), settings)
     note(
-        "Trusted until one of these files changes. Running servers apply the rules at once, prompts when they restart."
+        "Trusted until one of these files changes. Running servers apply the rules at once, and the prompts when they "
+        "restart."
     )
     return 0
 
@@ -94,8 +96,8 @@ def show_trust(configuration: "Configuration", settings: "Settings") -> None:
         say_prose("This folder has no menugate.yaml and no menugate.prompts/.")
         return
     rows = [("files", name) for name in own.texts]
-    rows += [("counts anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
-    by_trust = "counts" if configuration.trusted else "counts if trusted"
+    rows += [("applies anyway", f"{rule.kind}: {rule.text}  ({rule.source})") for rule in own.narrowing_rules]
+    by_trust = "applies" if configuration.trusted else "applies if trusted"
     rows += [(by_trust, f"allow: {rule.text}  ({rule.source})") for rule in own.widening_rules]
     rows += [(by_trust, f"prompt: {key}") for key in own.prompts]
     print_table(rows)
@@ -120,9 +122,10 @@ def change_and_record(settings: "Settings", trusted: bool, digest: str, change: 
                 lambda tx: ledger.record_trust(tx, str(settings.workspace), settings.person, trusted, digest)
             )
 
-    try:
-        asyncio.run(put())
-    except Refusal as refused:
-        problem = refused.problem
-        message = f"done, but it could not be recorded: {problem.message}" if done else problem.text
-        raise CliError(message) from None
+    with explain_refusals():
+        try:
+            asyncio.run(put())
+        except Refusal as refused:
+            if done:
+                raise CliError(f"done, but it could not be recorded: {refused.problem.message}") from None
+            raise

@@ -1,4 +1,4 @@
-"""How does help look, and what is said about a command line that is wrong? The mistake first, the usage after it."""
+"""What do help and usage errors look like? An error comes first, the usage after it."""
 
 import argparse
 import re
@@ -11,12 +11,12 @@ from mcp_server.cli.output import PLAIN_WIDTH, colour, complain, get_width, wrap
 from mcp_server.model.text import escape_unprintable
 
 MIN_WIDTH, MAX_WIDTH = 30, 110
-"""Columns: help narrower than this is unreadable, and wider than this is tiring."""
+"""Columns: narrower help is unreadable, and wider help is tiring to read."""
 MIN_COMMENT = 24
-"""Columns for what stands beside a name; with less, it goes below."""
+"""Columns for a text beside its name; with fewer, it goes below the name."""
 INTRODUCTION = """
 menugate is an MCP server. It shows a model a few tools at a time, decides call by call what may run, and records every
-decision. This command is for you, at the terminal.
+decision. You use this command at the terminal.
 """
 FIRST_SESSION = """
 claude mcp add menugate -- menugate serve    connect a host; see docs/hosts.md for others
@@ -71,7 +71,7 @@ class WordFormatter(argparse.HelpFormatter):
 
 
 def is_subcommand(action: argparse.Action) -> bool:
-    return isinstance(action, argparse._SubParsersAction)  # pyright: ignore[reportPrivateUsage]  # nothing public tells
+    return isinstance(action, argparse._SubParsersAction)  # pyright: ignore[reportPrivateUsage]  # no public way to ask
 
 
 def join_names(names: Iterable[object], last: str = "or") -> str:
@@ -81,7 +81,7 @@ def join_names(names: Iterable[object], last: str = "or") -> str:
 
 
 def render_examples(examples: str, width: int) -> str:
-    """Command and comment in two columns; one below the other where the terminal is too narrow for both."""
+    """Render command and comment in two columns, or below each other if the terminal is too narrow for both."""
     pairs = [(line[:at], line[at:].strip()) for line in examples.strip().splitlines() for at in [find_comment(line)]]
     column = max(len(command) for command, _ in pairs) + 2
     if width - column - 2 >= MIN_COMMENT:
@@ -93,13 +93,13 @@ def render_examples(examples: str, width: int) -> str:
 
 
 def find_comment(line: str) -> int:
-    """Where the command ends: two spaces or more outside quotes begin the comment."""
+    """Find the end of the command: two or more spaces outside quotes begin the comment."""
     ends = [word.end() for word in WORD.finditer(line)]
     return next((end for end in ends if line[end : end + 2] == "  "), len(line))
 
 
 def wrap_command(command: str, width: int) -> list[str]:
-    """Lines that a shell still reads as one command; nothing is broken inside quotes."""
+    """Wrap into lines that a shell still reads as one command; never break inside quotes."""
     words = WORD.findall(command)
     lines = [f"  {words[0]}"]
     for word in words[1:]:
@@ -111,7 +111,7 @@ def wrap_command(command: str, width: int) -> list[str]:
 
 
 def render_overview(topics: Iterable[str]) -> str:
-    """Every command on a line, by what it is for; then a first session and where to go on."""
+    """Render every command on its own line, by purpose; then a first session and where to find more."""
     width = get_help_width()
     column = max(map(len, COMMANDS)) + 2
     parts = [wrap_text(" ".join(INTRODUCTION.split()), width), "usage: menugate COMMAND [options]"]
@@ -122,7 +122,7 @@ def render_overview(topics: Iterable[str]) -> str:
     more = (
         ("menugate help COMMAND", "one command, with examples"),
         ("menugate help TOPIC", f"one subject: {join_names(topics)}"),
-        ("docs/", "the whole manual; docs/hosts.md connects a host, docs/posture.md is about what may run"),
+        ("docs/", "the whole manual; docs/hosts.md shows how to connect a host, docs/posture.md what may run"),
     )
     rows = [render_row(name, says, 23, width) for name, says in more]
     return "\n\n".join([*parts, "\n".join([render_heading("More help"), *rows])]) + "\n"
@@ -133,7 +133,7 @@ def render_heading(text: str) -> str:
 
 
 def render_row(name: str, text: str, column: int, width: int) -> str:
-    """A name and what it is for; below it where the terminal is too narrow for both beside each other."""
+    """Render a name and its purpose side by side, or below each other if the terminal is too narrow."""
     room = width - column - 2
     if room < MIN_COMMENT:
         return f"  {name}\n{wrap_text(text, width, '      ')}"
@@ -142,7 +142,7 @@ def render_row(name: str, text: str, column: int, width: int) -> str:
 
 
 def render_usage(command: argparse.ArgumentParser) -> str:
-    """One line: `usage: menugate explain [options] TOOL [JSON]`."""
+    """Render one line: `usage: menugate explain [options] TOOL [JSON]`."""
     actions = get_actions(command)
     positionals = [
         render_argument(action) for action in actions if not action.option_strings and action.help != argparse.SUPPRESS
@@ -160,7 +160,7 @@ def render_argument(action: argparse.Action) -> str:
 
 
 def complain_about_usage(message: str, command: argparse.ArgumentParser) -> None:
-    """What is wrong, then how the command is used and where more about it stands."""
+    """Print what is wrong, then the usage of the command and where to find more about it."""
     complain(message)
     print(render_usage(command), file=sys.stderr)
     name = command.prog.partition(" ")[2]
@@ -169,7 +169,7 @@ def complain_about_usage(message: str, command: argparse.ArgumentParser) -> None
 
 
 def describe_wrong_choice(action: argparse.Action, value: object) -> str:
-    """The value that does not exist, the ones that do, and the one that was probably meant."""
+    """Name the unknown value, the known ones, and the one that was probably meant."""
     from mcp_server.model.text import find_nearest_name, quote_text
 
     names = list(map(str, action.choices or ()))
@@ -181,7 +181,7 @@ def describe_wrong_choice(action: argparse.Action, value: object) -> str:
 
 
 def describe_unknown_word(command: argparse.ArgumentParser, word: str) -> str:
-    """An option that does not exist, or one word more than the command takes."""
+    """Describe an unknown option, or a word too many."""
     from mcp_server.model.text import find_nearest_name, quote_text
 
     if not word.startswith("-"):
@@ -207,7 +207,7 @@ def describe_unknown_command(word: str, topics: Sequence[str]) -> str:
 
 
 def find_unknown_option(command: argparse.ArgumentParser, words: Sequence[str]) -> str | None:
-    """The first word that looks like an option and is none, so that it is named before whatever else is missing."""
+    """Find the first unknown option, so that it is reported before anything that is missing."""
     known = [name for action in get_actions(command) for name in action.option_strings]
     for word in words:
         if word == "--":
@@ -235,7 +235,7 @@ REWORDED = (
     (re.compile(r"argument (\S+?): ignored explicit argument .*"), r"\1 takes no value."),
     (re.compile(r"argument (\S+?): (.*)"), r"\1: \2"),
 )
-"""What argparse says on its own, in plain words; anything else is shown as it is."""
+"""Messages of argparse itself, in plain words; any other message is shown as it is."""
 
 
 def reword_argparse(message: str) -> str:

@@ -1,4 +1,4 @@
-"""`menugate version`: which menugate is this, on what, and where is it installed?"""
+"""`menugate version`: which version of menugate and Python is this, and where is it installed?"""
 
 import argparse
 import platform
@@ -10,7 +10,7 @@ from mcp_server.cli.output import print_json, print_table
 from mcp_server.cli.parser import CommandGroup, add_json
 
 EXAMPLES = """
-menugate version           for you, or for a bug report
+menugate version           the version, for a bug report
 menugate version --json    for a program
 """
 

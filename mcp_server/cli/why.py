@@ -1,4 +1,5 @@
-"""Why was this call refused, or who allowed it? Answered from the record alone: rules may have changed since."""
+"""Why was this call refused, or who allowed it? The answer comes from the record alone: rules may have changed
+since."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,14 +21,14 @@ LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "t
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """A call, and every row of the ledger that helps explain how it went."""
+    """A call, and every ledger row that helps explain its result."""
 
     call: "Row"
     outcome: "Row | None"
     posture_choice: "Row | None"
-    """The newest choice of a posture before the call."""
+    """The last change of posture before the call."""
     questions: tuple["Row", ...]
-    """The same call, asked about earlier in the same session."""
+    """The earlier question about the same call in the same session."""
 
     def describe_parts(self) -> Iterator[tuple[str, str]]:
         fields = self.call.fields
@@ -61,14 +62,14 @@ class CallHistory:
         if self.call.kind != "intent":
             return str(fields.get("reason") or "no reason was recorded")
         if fields.get("rule"):
-            return "an allow rule spared the question that would have been asked"
+            return "an allow rule made it unnecessary to ask you"
         if self.questions:
-            return "you were asked about exactly this call before, and no layer objected any more"
+            return "you were asked about exactly this call earlier, and this time no layer objected"
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
 
     def _describe_choice(self) -> str:
         if self.posture_choice is None:
-            return "nobody; these are the operator's settings or the defaults"
+            return "the operator's settings or the defaults"
         fields = self.posture_choice.fields
         return (
             f"{fields.get('principal')}, in row {self.posture_choice.seq}, {format_time(self.posture_choice.at)}:"
@@ -77,14 +78,14 @@ class CallHistory:
 
     def _describe_ending(self) -> str:
         if self.outcome is None:
-            return "not yet: the call is still running, or its process ended before it did"
+            return "none yet: the call is still running, or its process ended first"
         fields = self.outcome.fields
         code = f" with {fields['code']}" if fields.get("code") else ""
         return f"{fields.get('ending')}{code} after {fields.get('latency_us', 0) / 1000:.1f} ms, row {self.outcome.seq}"
 
 
 def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
-    """What the ledger knows about the call of this row; None if the row is not about a call."""
+    """Collect what the ledger knows about the call of this row; None if the row is not about a call."""
     partner = find_partner_row(state, row)
     call, outcome = (partner, row) if row.kind == "outcome" else (row, partner)
     if call is None or call.kind not in VERDICTS:
@@ -96,7 +97,7 @@ def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
     from mcp_server.state.engine.rows import LedgerFilter
 
     row_filter = LedgerFilter(principal=call.fields.get("principal"), kinds=("transition",), before=call.seq)
-    # Sessions move by transitions, too; only those of a posture have a profile.
+    # Sessions have transitions, too; only those of a posture have a profile.
     choices = [row for row in state.read_rows(row_filter) if "profile" in (row.fields.get("to") or {})]
     return choices[-1] if choices else None
 
@@ -109,14 +110,14 @@ def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
         session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq
     )
     for row in state.read_rows(row_filter):
-        # The call that used the approval may be worded differently from the one that was asked about.
+        # The call that used the approval may be worded differently from the one in the question.
         is_redeemed = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
         if is_redeemed or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
             yield row
 
 
 def _describe_caller(fields: Any) -> str:
-    client = fields.get("client") or "a client without a name"
+    client = fields.get("client") or "an unnamed client"
     carried = f", through {fields['carrier']}" if fields.get("carrier") else ""
     return (
         f"{client} over {fields.get('transport') or 'an unknown transport'}{carried}, for {fields.get('principal')};"

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file? Faults with file, line, key and the nearest right name."""
+"""What is wrong with a configuration file? Faults with file, line, key and the nearest correct name."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ConfigFault:
     key: str
     message: str
     nearest: str = ""
-    """The right name that is most like the wrong one, if any."""
+    """The correct name most similar to the wrong one, if any."""
     column: int = 0
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class ConfigFaults:
 
 
 class FaultCollector:
-    """Collects faults while files are read, so that a person gets all of them at once."""
+    """Collects faults while files are read, so that the user gets all of them at once."""
 
     def __init__(self) -> None:
         self._faults: list[ConfigFault] = []

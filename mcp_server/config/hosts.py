@@ -1,4 +1,4 @@
-"""Which listing does a host get, by the name it gives itself?"""
+"""Which listing does a host get? The table is looked up by the name that the host gives itself."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,33 +23,33 @@ from mcp_server.model.menus import Commands, Host, Listing
 HOST = RecordField(
     {
         "client": KeySpec(
-            LineField(80, r"[^*]*[^*\s]\*?", "a client's name, or the beginning of one and a `*`"),
-            "the name the client gives itself in `clientInfo`, or its beginning and a `*`; case does not matter",
+            LineField(80, r"[^*]*[^*\s]\*?", "a client's name, or the start of one followed by `*`"),
+            "the name the client gives in `clientInfo`, or the start of it followed by `*`; case does not matter",
             required=True,
         ),
         "listing": KeySpec(EnumField(tuple(Listing)), "what its `tools/list` shows", required=True),
         "relists": KeySpec(
             BoolField(),
-            "whether it fetches the list as soon as it is notified of a change, so that a result should wait for that",
+            "whether it fetches the list as soon as it is notified of a change; if so, a result waits for that",
             required=True,
         ),
         "commands": KeySpec(
             EnumField(tuple(Commands)),
-            "`person` if it is known, with evidence, to keep prompts for its user: only such a host is offered the "
+            "`person` if there is evidence that only its user can run prompts: only such a host is offered the "
             "commands that act, such as `mode` and `pause`",
         ),
         "notices": KeySpec(
             BoolField(),
-            "whether it may be notified that a list changed; `false` if that does harm (default: true)",
+            "whether to notify it when a list changes; `false` if that does harm (default: true)",
         ),
-        "evidence": KeySpec(LineField(240), "how this is known"),
+        "evidence": KeySpec(LineField(240), "how you know this"),
     },
     "A host program.",
 )
 ROWS = ListField(HOST)
 HOSTS = RecordField(
     {"hosts": KeySpec(ROWS, "one entry per host", required=True)},
-    "What is known about hosts. A whole name wins over a beginning, and a longer beginning over a shorter one.",
+    "Facts about hosts. A full name wins over the start of a name, and a longer start over a shorter one.",
 )
 
 
@@ -79,7 +79,7 @@ def build_hosts(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Ho
 def _is_new(client: Leaf, first: dict[str, SourceLocation], findings: FaultCollector) -> bool:
     name = client.text.casefold()
     if name in first:
-        findings.add(client.place, f"there is already a row for `{client.text}`, in line {first[name].line}")
+        findings.add(client.place, f"there is already an entry for `{client.text}`, on line {first[name].line}")
         return False
     first[name] = client.place
     return True

@@ -89,7 +89,7 @@ def build_limits(settings: Settings, operator: "OperatorConfig | None", own_ceil
 def describe_ceiling_source(ceiling: Profile, written: Profile, settings: Settings) -> str:
     """Say which setting limits the profile. `written`: the ceiling in the operator's file."""
     if ceiling is Profile.UNRESTRICTED:
-        return "nobody (no limit set)"
+        return "nothing (no limit set)"
     if ceiling is written:
         return f"`max_profile` in {settings.config}"
     if ceiling is settings.max_profile:

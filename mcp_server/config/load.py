@@ -1,4 +1,4 @@
-"""What holds before anybody calls? Tools, menus, rules and prompts, or every fault in them at once."""
+"""What is the configuration? Tools, menus, rules and prompts, read and checked together, or every fault at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -28,7 +28,7 @@ from mcp_server.settings import BuildError, Settings
 from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG, READ_LINE
 
-# Is everything on disk in order, and what does it come to? The house's data, or every fault in it at once.
+# First the files that need no rules: menus, stages, hosts and the operator's settings.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,23 @@ def load_config_files(
     config: Path | None,
     tools: Mapping[str, Tool],
     longest_name: int = LONGEST_NAME,
-    said: str | None = None,
+    operator_text: str | None = None,
 ) -> ConfigFiles | ConfigFaults:
-    """`folders`: the shipped menus first, then those of packs; the operator's own are named in the configuration.
-    `said` is taken for what that file says, where somebody has read it before."""
+    """`folders`: the shipped menus first, then those of packs; the configuration names the operator's own.
+    `operator_text` is the text of the configuration if it was read before."""
     findings = FaultCollector()
     if not folders:
         return _make_missing_folder_faults()
-    chosen = read_operator_config(config, findings, tools, said) if config is not None else OperatorConfig()
-    drafts = load_mode_drafts([*folders, *chosen.menus], findings)
+    operator = read_operator_config(config, findings, tools, operator_text) if config is not None else OperatorConfig()
+    drafts = load_mode_drafts([*folders, *operator.menus], findings)
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
-    hosts = Hosts((*chosen.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
+    hosts = Hosts((*operator.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
     faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
     modes = tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None)
-    return ConfigFiles(Menus(modes), stages, work_modes, hosts, chosen)
+    return ConfigFiles(Menus(modes), stages, work_modes, hosts, operator)
 
 
 def _make_missing_folder_faults() -> ConfigFaults:
@@ -70,48 +70,48 @@ def _make_missing_folder_faults() -> ConfigFaults:
     return ConfigFaults(findings.faults())
 
 
-# What holds before anybody calls? The tools, the menus and the rules, read and checked together.
+# Then everything together: tools, menus, rules and prompts.
 #
-# Commands that only look (`menus`, `check`, `explain`) need this and no more; the house is built on it.
+# Read-only commands (`menus`, `check`, `explain`) need only this; the server is built on it.
 
 DATA = Path(mcp_server.__file__).parents[1]
-"""Where `menus/` and `prompts/` lie: beside the packages, in a checkout and in an installed wheel alike."""
+"""The folder of `menus/` and `prompts/`: beside the packages, in a checkout and in an installed wheel alike."""
 PACKS = "menugate.tools"
-"""The entry point group of other people's packs; docs/packs.md promises it."""
+"""The entry point group of third-party packs; docs/packs.md promises it."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What holds before anybody calls: the tools, the menus, the policy."""
+    """Everything that is configured: the tools, the menus, the policy, the prompts."""
 
     packs: tuple[Pack, ...]
     library: ConfigFiles
     policy: Policy
     posture: Posture
     own: WorkspaceConfig
-    """What the workspace says of itself."""
+    """The workspace's own settings."""
     trusted: bool
-    """Does the person trust that, as it is?"""
+    """Whether the user trusts those settings in their present form."""
     words: Prompts
     said: Mapping[Path, str] = field(default_factory=dict[Path, str])
-    """What the operator's file and the workspace's own said when they were read."""
+    """The texts of the operator's file and the workspace's own, as they were read."""
 
 
 def load_installed_packs() -> tuple[Pack, ...]:
-    """What third parties ship. A pack that cannot be loaded is named, and the house is not built without it."""
-    found: list[Pack] = []
-    for point in entry_points(group=PACKS):
+    """Load the packs installed beside menugate. A pack that cannot be loaded stops the server, by name."""
+    packs: list[Pack] = []
+    for entry_point in entry_points(group=PACKS):
         try:
-            pack = point.load()
-        except Exception as fault:
-            raise BuildError(f"the pack `{point.name}` cannot be loaded: {fault}") from fault
+            pack = entry_point.load()
+        except Exception as error:
+            raise BuildError(f"the pack `{entry_point.name}` cannot be loaded: {error}") from error
         if not isinstance(pack, Pack):
             raise BuildError(
-                f"the pack `{point.name}` cannot be loaded: `{point.value}` is no `Pack`;"
-                " its entry point has to name one, made with `mcp_server.packs.Pack`"
+                f"the pack `{entry_point.name}` cannot be loaded: `{entry_point.value}` is not a `Pack`;"
+                " its entry point must name one, made with `mcp_server.packs.Pack`"
             )
-        found.append(pack)
-    return tuple(found)
+        packs.append(pack)
+    return tuple(packs)
 
 
 def load_configuration(
@@ -121,53 +121,55 @@ def load_configuration(
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
 ) -> Configuration | ConfigFaults:
-    """Everything on disk, read and checked; every fault at once where there is one. `bare` leaves out what third
-    parties installed here, `unheard` what the workspace says of itself. `texts` stand for files as they were, the
-    workspace's own also for that there was none."""
-    every = (*packs, *(() if bare else load_installed_packs()))
-    tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in every for tool in pack.tools))}
-    if twice := find_duplicate_tools(every):
-        return ConfigFaults(twice)
-    folders = [DATA / "menus", *(Path(folder) for pack in every for folder in pack.menus), *settings.menus]
-    longest = max(LONGEST_NAME, 0, *(pack.longest_name for pack in every))
-    said = read_operator_text(settings, texts or {})
-    library = load_config_files(folders, settings.config, tools, longest, said)
+    """Read and check everything on disk; return every fault at once if there are any. `bare` leaves out installed
+    packs, `unheard` the workspace's own settings. `texts` replace files by what they held before; None for the
+    workspace's own file means that it did not exist."""
+    all_packs = (*packs, *(() if bare else load_installed_packs()))
+    tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in all_packs for tool in pack.tools))}
+    if duplicates := find_duplicate_tools(all_packs):
+        return ConfigFaults(duplicates)
+    folders = [DATA / "menus", *(Path(folder) for pack in all_packs for folder in pack.menus), *settings.menus]
+    longest_name = max(LONGEST_NAME, 0, *(pack.longest_name for pack in all_packs))
+    operator_text = read_operator_text(settings, texts or {})
+    library = load_config_files(folders, settings.config, tools, longest_name, operator_text)
     if isinstance(library, ConfigFaults):
         return library
     own = WorkspaceConfig() if unheard else load_workspace_config(settings, texts or {})
     if isinstance(own, ConfigFaults):
         return own
-    meant = build_argument_cleaner({tool.name: tool for tool in CATALOG})
+    clean_arguments = build_argument_cleaner({tool.name: tool for tool in CATALOG})
     policy = Policy(
         tools=tools,
         menus=library.menus,
         stages=library.stages,
         work_modes=library.work_modes,
         unfit=build_argument_check(tools),
-        meant=meant,
+        meant=clean_arguments,
         read_line=READ_LINE,
     )
     return apply_configuration(
-        Configuration(every, library, policy, Posture(), own, False, Prompts(())), settings, said
+        Configuration(all_packs, library, policy, Posture(), own, False, Prompts(())), settings, operator_text
     )
 
 
-def apply_configuration(found: Configuration, settings: Settings, said: str | None) -> Configuration | ConfigFaults:
-    """The same under what its configuration and its workspace's own word say: rules, ceilings, budgets, words."""
-    config, own, tools = found.library.config, found.own, found.policy.tools
+def apply_configuration(
+    configuration: Configuration, settings: Settings, operator_text: str | None
+) -> Configuration | ConfigFaults:
+    """Apply the operator's and the workspace's settings: rules, ceilings, budgets and prompts."""
+    operator, own, tools = configuration.library.config, configuration.own, configuration.policy.tools
     trusted = Trusted(settings.secrets).is_trusted(settings.workspace, own.digest)
-    rules = compile_all_rules(config.rules, own, trusted, tools, settings)
+    rules = compile_all_rules(operator.rules, own, trusted, tools, settings)
     if isinstance(rules, ConfigFaults):
         return rules
-    limits, budget = build_limits(settings, config, own.max_profile), narrow_budget(config.budget, own.budget)
+    limits, budget = build_limits(settings, operator, own.max_profile), narrow_budget(operator.budget, own.budget)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
     return replace(
-        found,
-        policy=replace(found.policy, rules=rules, ceiling=limits.ceiling, budget=budget),
+        configuration,
+        policy=replace(configuration.policy, rules=rules, ceiling=limits.ceiling, budget=budget),
         posture=limits.posture,
         trusted=trusted,
-        words=Prompts(list_prompt_folders(settings, config.prompts, own if trusted else WorkspaceConfig())),
-        said=texts if said is None or settings.config is None else {**texts, settings.config: said},
+        words=Prompts(list_prompt_folders(settings, operator.prompts, own if trusted else WorkspaceConfig())),
+        said=texts if operator_text is None or settings.config is None else {**texts, settings.config: operator_text},
     )
 
 
@@ -175,60 +177,62 @@ def apply_configuration(found: Configuration, settings: Settings, said: str | No
 class RenewedConfiguration:
     configuration: Configuration
     fault: str
-    """What is wrong with what the files say now; empty where nothing is."""
+    """What is wrong with the files now; empty if nothing is."""
     operators: bool
-    """The operator's file counts as it is on disk."""
+    """Whether the operator's file is in force as it is on disk."""
     own: bool
-    """So does the workspace's own."""
+    """The same for the workspace's own file."""
 
 
-def reload_configuration(found: Configuration, settings: Settings) -> RenewedConfiguration:
-    """The same tools and menus under what the files say now, and what is wrong with them. For a file that cannot be
-    understood, is empty or gone, what it said before counts; the other one counts as it is."""
-    config, said, faults = reload_operator_config(found, settings)
-    own, ill = reload_workspace_config(found, settings)
-    told, wrong = [*faults, *ill], ""
-    before = (found.library.config, found.said.get(settings.config) if settings.config else None)
-    for (one, text), other in product(((config, said), before), (own, found.own)):
-        library = replace(found.library, config=one)
-        made = apply_configuration(replace(found, library=library, own=other), settings, text)
-        if not isinstance(made, ConfigFaults):
-            fault = "\n".join([*told, *([wrong] if wrong else [])])
-            return RenewedConfiguration(made, fault, not faults and one is config, not ill and other is own)
-        wrong = wrong or str(made)
-    return RenewedConfiguration(found, "\n".join([*told, wrong]), False, False)
+def reload_configuration(current: Configuration, settings: Settings) -> RenewedConfiguration:
+    """Apply the files as they are now to the same tools and menus, and report what is wrong with them. If a file is
+    invalid, empty or gone, its previous text stays in force; the other file is applied as it is."""
+    operator, operator_text, faults = reload_operator_config(current, settings)
+    own, workspace_faults = reload_workspace_config(current, settings)
+    faults_now, combined_fault = [*faults, *workspace_faults], ""
+    before = (current.library.config, current.said.get(settings.config) if settings.config else None)
+    for (candidate, candidate_text), candidate_own in product(((operator, operator_text), before), (own, current.own)):
+        library = replace(current.library, config=candidate)
+        applied = apply_configuration(replace(current, library=library, own=candidate_own), settings, candidate_text)
+        if not isinstance(applied, ConfigFaults):
+            fault = "\n".join([*faults_now, *([combined_fault] if combined_fault else [])])
+            return RenewedConfiguration(
+                applied, fault, not faults and candidate is operator, not workspace_faults and candidate_own is own
+            )
+        combined_fault = combined_fault or str(applied)
+    return RenewedConfiguration(current, "\n".join([*faults_now, combined_fault]), False, False)
 
 
-def reload_operator_config(found: Configuration, settings: Settings) -> tuple[OperatorConfig, str | None, list[str]]:
-    before = found.said.get(settings.config) if settings.config else None
-    said = read_operator_text(settings, {})
+def reload_operator_config(current: Configuration, settings: Settings) -> tuple[OperatorConfig, str | None, list[str]]:
+    previous_text = current.said.get(settings.config) if settings.config else None
+    text = read_operator_text(settings, {})
     if settings.config is None:
         return OperatorConfig(), None, []
-    if before is not None and (said is None or (before.strip() and not said.strip())):
-        return found.library.config, before, [describe_missing_file(settings.config, said)]
+    if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
+        return current.library.config, previous_text, [describe_missing_file(settings.config, text)]
     findings = FaultCollector()
-    config = read_operator_config(settings.config, findings, found.policy.tools, said)
-    if wrong := findings.faults():
-        return found.library.config, before, [str(ConfigFaults(wrong))]
-    return config, said, []
+    config = read_operator_config(settings.config, findings, current.policy.tools, text)
+    if faults := findings.faults():
+        return current.library.config, previous_text, [str(ConfigFaults(faults))]
+    return config, text, []
 
 
-def reload_workspace_config(found: Configuration, settings: Settings) -> tuple[WorkspaceConfig, list[str]]:
-    own, before = load_workspace_config(settings, {}), found.own.texts.get(FILE)
+def reload_workspace_config(current: Configuration, settings: Settings) -> tuple[WorkspaceConfig, list[str]]:
+    own, previous_text = load_workspace_config(settings, {}), current.own.texts.get(FILE)
     if isinstance(own, ConfigFaults):
-        return found.own, [str(own)]
-    now = own.texts.get(FILE)
-    if before is not None and (now is None or (before.strip() and not now.strip())):
-        return found.own, [describe_missing_file(settings.workspace / FILE, now)]
+        return current.own, [str(own)]
+    text = own.texts.get(FILE)
+    if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
+        return current.own, [describe_missing_file(settings.workspace / FILE, text)]
     return own, []
 
 
-def describe_missing_file(path: Path, said: str | None) -> str:
-    return f"{path}: it is {'gone, or cannot be read' if said is None else 'empty'}"
+def describe_missing_file(path: Path, text: str | None) -> str:
+    return f"{path}: the file {'is missing or cannot be read' if text is None else 'is empty'}"
 
 
 def read_operator_text(settings: Settings, texts: Mapping[Path, str | None]) -> str | None:
-    """What the operator's file says; None where there is none, or where it cannot be read, which `load` tells."""
+    """Return the text of the operator's file; None if there is none or it cannot be read, which `load` reports."""
     if settings.config is None:
         return None
     known = texts.get(settings.config)
@@ -236,7 +240,7 @@ def read_operator_text(settings: Settings, texts: Mapping[Path, str | None]) -> 
 
 
 def load_workspace_config(settings: Settings, texts: Mapping[Path, str | None]) -> WorkspaceConfig | ConfigFaults:
-    """What the workspace says. A file that the person named as the operator's is not asked a second time."""
+    """Read the workspace's own settings, unless its file was named as the operator's."""
     path = settings.workspace / FILE
     if settings.config == path:
         return WorkspaceConfig()
@@ -249,55 +253,64 @@ def load_workspace_config(settings: Settings, texts: Mapping[Path, str | None]) 
 def compile_all_rules(
     operators: Sequence[RuleText], own: WorkspaceConfig, trusted: bool, tools: Mapping[str, Tool], settings: Settings
 ) -> Rules | ConfigFaults:
-    """The operator's rules and the workspace's. Each file has to make sense by itself: what the one says twice over
-    because the other says it too is no fault of either."""
+    """Compile the operator's rules and the workspace's. Each file must be valid by itself: a rule that stands in both
+    is not a duplicate in either."""
     roots = (str(settings.workspace),)
-    theirs = compile_rules(operators, tools, READ_LINE, roots)
-    mine = compile_rules(own.rules, tools, READ_LINE, roots)
-    if not isinstance(theirs, Rules) or not isinstance(mine, Rules):
-        found = [fault for one in (theirs, mine) if not isinstance(one, Rules) for fault in one]
-        return ConfigFaults(tuple(ConfigFault(fault.source, 0, "rules", fault.message) for fault in found))
-    counting = own.rules if trusted else own.narrowing_rules
-    sources = {(rule.kind, rule.source, rule.text) for rule in counting}
-    kept = [rule for rule in mine.every if (rule.kind, rule.source, rule.text) in sources]
-    return Rules((*theirs.every, *kept))
+    operator_rules = compile_rules(operators, tools, READ_LINE, roots)
+    workspace_rules = compile_rules(own.rules, tools, READ_LINE, roots)
+    if not isinstance(operator_rules, Rules) or not isinstance(workspace_rules, Rules):
+        faults = [
+            fault
+            for compiled in (operator_rules, workspace_rules)
+            if not isinstance(compiled, Rules)
+            for fault in compiled
+        ]
+        return ConfigFaults(tuple(ConfigFault(fault.source, 0, "rules", fault.message) for fault in faults))
+    applicable = own.rules if trusted else own.narrowing_rules
+    sources = {(rule.kind, rule.source, rule.text) for rule in applicable}
+    kept_rules = [rule for rule in workspace_rules.every if (rule.kind, rule.source, rule.text) in sources]
+    return Rules((*operator_rules.every, *kept_rules))
 
 
 def list_prompt_folders(settings: Settings, operators: Path | None, own: WorkspaceConfig) -> tuple[PromptFolder, ...]:
-    """Where words are looked for, in order: the trusted folder's, the operator's, the shipped ones."""
-    found: list[PromptFolder] = []
+    """List the folders searched for prompts, in order: the trusted workspace's, the operator's, the shipped one."""
+    prompt_folders: list[PromptFolder] = []
     if own.prompts:
-        found.append(PromptFolder("the workspace's, which you trust", settings.workspace / PROMPTS, own.prompts))
+        prompt_folders.append(
+            PromptFolder("the workspace's, which you trust", settings.workspace / PROMPTS, own.prompts)
+        )
     if operators is not None:
-        found.append(PromptFolder("the operator's", operators))
-    return (*found, PromptFolder("shipped", DATA / "prompts"))
+        prompt_folders.append(PromptFolder("the operator's", operators))
+    return (*prompt_folders, PromptFolder("shipped", DATA / "prompts"))
 
 
 def narrow_budget(one: Budget, other: Budget) -> Budget:
-    """The lower of two limits, wherever there is one."""
+    """Take the lower of two limits, or the only one set."""
     limits: dict[str, int | None] = {}
-    for each in fields(Budget):
-        said = [limit for budget in (one, other) if (limit := getattr(budget, each.name)) is not None]
-        limits[each.name] = min(said, default=None)
+    for limit_field in fields(Budget):
+        values = [limit for budget in (one, other) if (limit := getattr(budget, limit_field.name)) is not None]
+        limits[limit_field.name] = min(values, default=None)
     return Budget(**limits)
 
 
 def find_duplicate_tools(packs: Sequence[Pack]) -> tuple[ConfigFault, ...]:
-    """A pack that could put its own tool in another's place would be a way around every rule about that one."""
+    """Find tools with the same name: a pack that replaced another's tool would get around every rule about it."""
     owners = {tool.name: "menugate itself" for tool in CATALOG}
     faults: list[ConfigFault] = []
     for pack in packs:
         for tool in pack.tools:
             if tool.name in owners:
                 faults.append(
-                    ConfigFault(f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} has a tool of that name")
+                    ConfigFault(
+                        f"pack {pack.name}", 0, tool.name, f"{owners[tool.name]} already has a tool with that name"
+                    )
                 )
             owners.setdefault(tool.name, f"the pack {pack.name}")
     return tuple(faults)
 
 
 def get_limits(configuration: Configuration, settings: Settings) -> Limits:
-    """What the person's choices are limited by under a whole configuration."""
+    """Return the limits that a configuration sets on the user's choices."""
     config, ceiling = configuration.library.config, configuration.policy.ceiling
     return Limits(
         configuration.posture,

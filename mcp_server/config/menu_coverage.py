@@ -1,6 +1,6 @@
-"""Do the menus and the registry fit together? Every tool on a menu, every menu entry a tool, every mode reachable.
+"""Do the menus and the tools match? Every tool is on a menu, every menu entry is a tool, every mode can be entered.
 
-Checked in all directions at start, by `menugate check` and in the tests, with everything that is wrong told at once.
+Checked in both directions at startup, by `menugate check` and in the tests; all faults are reported at once.
 """
 
 import re
@@ -15,12 +15,12 @@ from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import HINT_NAMES, READING, Effect, Hints, LazyFunction, Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
-# The smallest of what hosts allow: some cut names off, some drop the tool without a word.
+# The lowest limit among hosts: some cut names off, some drop the tool silently.
 LONGEST_NAME = 40
 ALWAYS_THERE = frozenset({*META_TOOLS, *CARRIERS})
 LONGEST_DESCRIPTION = 1024
 CHANGING = frozenset(Effect) - READING - {Effect.EXEC}
-"""What no tool may do that says it only reads. Running a program may be reading: a language server's answer is."""
+"""Effects that contradict a `read_only` hint. Running a program does not: asking a language server only reads."""
 
 
 def validate_tool_coverage(
@@ -42,13 +42,13 @@ def validate_tool_coverage(
 
 
 def is_covered(registered: Collection[str], menus: Menus) -> tuple[bool, list[str]]:
-    """The same question in its plainest form: is every tool in at least one mode, and which are not?"""
+    """Return whether every tool is in at least one mode, and the tools that are not."""
     unmapped = sorted(set(registered) - ALWAYS_THERE - {tool for mode in menus for tool in mode.tools})
     return not unmapped, unmapped
 
 
 def find_tool_source(tool: Tool) -> SourceLocation:
-    """Where the tool is written, for messages."""
+    """Find where the tool is defined, for messages."""
     if isinstance(tool.run, LazyFunction):
         return SourceLocation(tool.run.where.partition(":")[0], key=tool.name)
     code = getattr(tool.run, "__code__", None)
@@ -63,11 +63,13 @@ def _check_entries(draft: ModeDraft, registered: Mapping[str, Tool], findings: F
     for entry in draft.tools:
         name, tool = entry.text, registered.get(entry.text)
         if name in ALWAYS_THERE or (tool is not None and tool.meta):
-            findings.add(entry.place, f"`{name}` is there in every mode; take it out of the menu `{draft.name.text}`")
+            findings.add(
+                entry.place, f"`{name}` is available in every mode; remove it from the menu `{draft.name.text}`"
+            )
         elif tool is None:
-            findings.add(entry.place, f"no tool {quote_exactly(name)} is registered", name, choosable)
+            findings.add(entry.place, f"there is no tool {quote_exactly(name)}", name, choosable)
         elif name in first:
-            findings.add(entry.place, f"`{name}` is on this menu already, by {first[name].source}")
+            findings.add(entry.place, f"`{name}` is already on this menu, in {first[name].source}")
         first.setdefault(name, entry.place)
 
 
@@ -82,11 +84,11 @@ def _check_all_placed(registered: Mapping[str, Tool], placed: Collection[str], f
 def _check_none_empty(drafts: Collection[ModeDraft], findings: FaultCollector) -> None:
     for draft in drafts:
         if not draft.tools:
-            findings.add(draft.name.place, f"the mode `{draft.name.text}` has no tools; give it some or take it away")
+            findings.add(draft.name.place, f"the mode `{draft.name.text}` has no tools; add some or remove the mode")
 
 
 def _check_reachable(drafts: Collection[ModeDraft], findings: FaultCollector) -> None:
-    """Two modes that answer to the same word can neither of them be entered by it."""
+    """Check that no word stands for two modes: neither could be entered by it."""
     owners: dict[str, ModeDraft] = {}
     for draft in drafts:
         for word in (draft.name, *filter(None, [draft.texts.get("title")]), *draft.triggers):
@@ -94,11 +96,11 @@ def _check_reachable(drafts: Collection[ModeDraft], findings: FaultCollector) ->
             owner = owners.setdefault(spoken, draft)
             if owner is not draft:
                 mode, source = owner.name.text, owner.name.place.source
-                message = f"{quote_exactly(word.text)} already leads to the mode `{mode}`, by {source}"
+                message = f"{quote_exactly(word.text)} already enters the mode `{mode}`, in {source}"
                 findings.add(word.place, message)
             if spoken.isdecimal():
                 findings.add(
-                    word.place, f"{quote_exactly(word.text)} is a number, and numbers stand for places on the menu"
+                    word.place, f"{quote_exactly(word.text)} is a number, and numbers stand for positions on the menu"
                 )
 
 
@@ -113,18 +115,16 @@ def _check_names(registered: Mapping[str, Tool], longest: int, findings: FaultCo
         if key != name:
             findings.add(
                 find_tool_source(tool),
-                f"the tool {quote_exactly(name)} is registered as {quote_exactly(key)}; the two have to be the same",
+                f"the tool {quote_exactly(name)} is registered as {quote_exactly(key)}; the two names must match",
             )
         if not NAME.fullmatch(name) or "__" in name or len(name) > longest:
             wants = f"1 to {longest} letters, digits, `_` or `-`, without `__`, which hosts put between server and tool"
-            findings.add(
-                find_tool_source(tool), f"hosts cannot carry the name {quote_exactly(name)}; it has to be {wants}"
-            )
+            findings.add(find_tool_source(tool), f"hosts cannot use the name {quote_exactly(name)}; it must be {wants}")
         other = sounding.setdefault(_normalize_tool_name(name), name)
         if other != name:
             findings.add(
                 find_tool_source(tool),
-                f"{quote_exactly(name)} and `{other}` differ too little; hosts that guess would mix them up",
+                f"{quote_exactly(name)} and `{other}` are too similar; a host that guesses could confuse them",
             )
 
 
@@ -138,29 +138,29 @@ def _is_always_there(tool: Tool) -> bool:
 
 def _find_flaws(tool: Tool) -> Iterator[str]:
     if tool.meta and tool.name not in ALWAYS_THERE:
-        yield "only menugate's own meta-tools may be `meta`, because nothing but the blocklist holds those back"
+        yield "only menugate's own meta-tools may be `meta`, because only the blocklist restricts those"
     length = len(tool.description.encode("utf-8", "replace"))
     if length > LONGEST_DESCRIPTION:
-        yield f"the description has {length} bytes; {LONGEST_DESCRIPTION} is the most"
+        yield f"the description has {length} bytes; the limit is {LONGEST_DESCRIPTION}"
     if not tool.description.strip():
         yield "the description is empty; nothing else tells a model when to use the tool"
     yield from _find_hint_flaws(tool)
     if not _is_object(tool.arguments):
-        yield "the arguments' schema has to be of `type: object` at its root"
+        yield "the schema of the arguments must have `type: object` at its root"
     if tool.result is not None and not _is_object(tool.result):
-        yield "the result's schema has to be of `type: object` at its root"
+        yield "the schema of the result must have `type: object` at its root"
 
 
 def _find_hint_flaws(tool: Tool) -> Iterator[str]:
     hints: Any = tool.hints
     if not isinstance(hints, Hints):
-        yield "the four hints are missing; a host takes a hint left out for the worst one"
+        yield "the four hints are missing; a host assumes the worst for a missing hint"
         return
     left_out = [name for name in HINT_NAMES if not isinstance(getattr(hints, name), bool)]
     if left_out:
-        yield f"each hint is True or False; {', '.join(left_out)} is neither"
+        yield f"each hint must be True or False, including {', '.join(left_out)}"
     if hints.read_only and (hints.destructive or tool.effect in CHANGING):
-        yield "the hints say that it only reads, which its effect or the destructive hint denies; hosts rely on them"
+        yield "the hints say that it only reads, but its effect or the destructive hint contradicts that"
 
 
 def _is_object(schema: Any) -> bool:

@@ -1,9 +1,8 @@
-"""Which modes do the menu files make, and in which order? A new mode, or a change to one, is one more YAML file.
+"""Which modes do the menu files define, and in which order? A new mode, or a change to one, is one more YAML file.
 
-A file without `extends` is a mode. With `extends` and a `name` it is a new mode that begins with what the other has.
-With `extends` alone it changes the other. Files are read folder by folder, in each by name, so that the same files
-always make the same menu.
-"""
+A file without `extends` is a mode. With `extends` and `name` it is a new mode that starts with the contents of the
+other. With only `extends` it changes the other mode. Files are read folder by folder, sorted by name, so that the same
+files always give the same menu."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,14 +25,14 @@ from mcp_server.model.menus import Mode
 from mcp_server.model.text import quote_exactly
 
 TABLES = ("stages.yaml", "work_modes.yaml", "hosts.yaml")
-"""What lies beside the shipped modes and is none. In any other folder these names are refused."""
+"""Files beside the shipped modes that are not modes. In any other folder these names are refused."""
 MOST_FILES = 200
 LONGEST_DESCRIPTION = 600
 LAST = 1000
 CARRYING = ("", "name", "extends", "tools", "add")
-"""The keys without which a file's tools are not where they belong."""
+"""The keys that decide which mode a file's tools belong to."""
 OWN = ("title", "when")
-"""What a mode never takes from the one it extends: nobody could tell the two apart."""
+"""What a mode never inherits, because the two modes would be indistinguishable."""
 
 NAME = LineField(
     40, r"(?!root$)[a-z][a-z0-9]*([_-][a-z0-9]+)*", "lower-case letters, digits, single `-` or `_`, not `root`"
@@ -47,11 +46,11 @@ TOOLS = ListField(TOOL, min_items=1, max_items=1000)
 
 TEXTS = {
     "title": KeySpec(TITLE, "what people see instead of the name", required=True),
-    "role": KeySpec(SENTENCE, "one sentence: who the reader is in this mode", required=True),
+    "role": KeySpec(SENTENCE, "one sentence: the role of the model in this mode", required=True),
     "goal": KeySpec(SENTENCE, "one sentence: what to achieve", required=True),
     "offers": KeySpec(SENTENCE, "one sentence: what the tools can do", required=True),
     "when": KeySpec(
-        CLAUSE, "when to use it, as the words after `Use it`; shown next to the name at ROOT", required=True
+        CLAUSE, "when to use it: the words that follow `Use it`, shown next to the name at ROOT", required=True
     ),
     "remember": KeySpec(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
 }
@@ -64,7 +63,7 @@ CHANGES = {
 
 WHOLE = RecordField(
     {
-        "name": KeySpec(NAME, "what `menu_enter` is called with", required=True),
+        "name": KeySpec(NAME, "the name to pass to `menu_enter`", required=True),
         **TEXTS,
         "order": ORDER,
         "triggers": MORE,
@@ -75,13 +74,13 @@ WHOLE = RecordField(
 DERIVED = RecordField(
     {
         "name": KeySpec(NAME, "the new mode's name", required=True),
-        "extends": KeySpec(NAME, "the mode from which tools and texts are copied", required=True),
+        "extends": KeySpec(NAME, "the mode whose tools and texts are copied", required=True),
         **{name: key._replace(required=name in OWN) for name, key in TEXTS.items()},
         "order": ORDER,
         "triggers": MORE,
         **CHANGES,
     },
-    "A new mode with another mode's tools and texts to begin with.",
+    "A new mode that starts with another mode's tools and texts.",
 )
 CHANGE = RecordField(
     {
@@ -95,7 +94,7 @@ CHANGE = RecordField(
 
 @dataclass(frozen=True, slots=True)
 class ModeDraft:
-    """A mode as the files have it, every word with its place."""
+    """A mode as it stands in the files, with the place of every word."""
 
     name: Leaf
     texts: dict[str, Leaf]
@@ -105,7 +104,7 @@ class ModeDraft:
 
     @property
     def mode(self) -> Mode | None:
-        """None where a text is missing, which has been reported."""
+        """None if a text is missing, which has already been reported."""
         if self.texts.keys() != TEXTS.keys():
             return None
         words = {name: word.text for name, word in self.texts.items()}
@@ -117,21 +116,21 @@ class ModeDraft:
 class ModeDrafts:
     modes: tuple[ModeDraft, ...]
     complete: bool
-    """False when a file lost tools to a fault, so that a tool in no menu may only seem to be in none."""
+    """False if a fault may have removed tools from a menu, so that a tool on no menu is not reported as well."""
 
 
 def load_mode_drafts(folders: Sequence[Path], findings: FaultCollector) -> ModeDrafts:
-    """The modes of all folders, in menu order. The first folder is the shipped one."""
+    """Load the modes of all folders, in menu order. The first folder is the shipped one."""
     before = findings.get_mark()
     pages = [
         page
         for number, folder in enumerate(folders)
         for page in _read_pages(folder, shipped=number == 0, findings=findings)
     ]
-    shelf = _Shelf(findings)
+    files = _ModeFiles(findings)
     for page in pages:
-        shelf.add_page(page)
-    drafts = shelf.resolve_drafts()
+        files.add_page(page)
+    drafts = files.resolve_drafts()
     complete = not any(_may_hide_tools(fault) for fault in findings.get_faults_since(before))
     for draft in drafts:
         _check_length(draft, findings)
@@ -139,7 +138,7 @@ def load_mode_drafts(folders: Sequence[Path], findings: FaultCollector) -> ModeD
 
 
 def _may_hide_tools(fault: ConfigFault) -> bool:
-    """Could this fault have taken tools off a menu? One without a key is about the whole file."""
+    """Whether this fault may have removed tools from a menu. A fault without a key concerns the whole file."""
     return fault.key.split("[")[0] in CARRYING or fault.nearest in CARRYING[1:]
 
 
@@ -152,7 +151,7 @@ def _read_pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[F
         return []
     files = [name for name in names if not name.startswith(".") and not (shipped and name in TABLES)]
     if len(files) > MOST_FILES:
-        findings.add(SourceLocation(str(folder)), f"there are {len(files)} files; {MOST_FILES} is the most")
+        findings.add(SourceLocation(str(folder)), f"there are {len(files)} files; the limit is {MOST_FILES}")
     return [page for name in files[:MOST_FILES] if (page := _read_page(folder / name, findings)) is not None]
 
 
@@ -160,23 +159,23 @@ def _read_page(path: Path, findings: FaultCollector) -> Fields | None:
     if path.name in TABLES:
         findings.add(
             SourceLocation(str(path)),
-            "this table is menugate's own; hosts are added under `hosts` in the configuration",
+            "this table is menugate's own; add hosts under `hosts` in the configuration",
         )
         return None
     node = read_yaml_file(path, findings)
     if not isinstance(node, Fields):
         return None if node is None else _report_no_mode(node.place, findings)
     shape = WHOLE if "extends" not in node.keys else DERIVED if "name" in node.keys else CHANGE
-    fitting = fit(node, shape, findings)
-    return fitting if isinstance(fitting, Fields) else None
+    fields = fit(node, shape, findings)
+    return fields if isinstance(fields, Fields) else None
 
 
 def _report_no_mode(place: SourceLocation, findings: FaultCollector) -> None:
     findings.add(place, "a mode is written as `key: value` lines, beginning with `name: ...`")
 
 
-class _Shelf:
-    """The pages by the mode they are about."""
+class _ModeFiles:
+    """Collects the files, and builds each mode from its own file, the one it extends and the changes to it."""
 
     def __init__(self, findings: FaultCollector) -> None:
         self._findings = findings
@@ -192,8 +191,8 @@ class _Shelf:
             return
         if name.text in self._pages:
             first = self._pages[name.text].place.file
-            hint = f"; to change that one, write `extends: {name.text}` and no name" if parent is None else ""
-            self._findings.add(name.place, f"there is a mode `{name.text}` already, in {first}{hint}")
+            hint = f"; to change that one, write `extends: {name.text}` and leave out `name`" if parent is None else ""
+            self._findings.add(name.place, f"there is already a mode `{name.text}`, in {first}{hint}")
             return
         self._pages[name.text] = page
 
@@ -211,15 +210,15 @@ class _Shelf:
             message = f"there is no mode {quote_exactly(parent.text)} to extend"
             self._findings.add(parent.place, message, parent.text, self._pages)
 
-    def _resolve_draft(self, name: str, way: tuple[str, ...]) -> ModeDraft | None:
+    def _resolve_draft(self, name: str, path: tuple[str, ...]) -> ModeDraft | None:
         if name not in self._drafts:
-            draft = self._build_draft(self._pages[name], (*way, name))
+            draft = self._build_draft(self._pages[name], (*path, name))
             for change in self._changes.get(name, ()) if draft else ():
                 draft = draft and self._apply_change(draft, change)
             self._drafts[name] = draft
         return self._drafts[name]
 
-    def _build_draft(self, page: Fields, way: tuple[str, ...]) -> ModeDraft | None:
+    def _build_draft(self, page: Fields, path: tuple[str, ...]) -> ModeDraft | None:
         name, parent = get_leaf(page, "name"), get_leaf(page, "extends")
         if name is None or ("extends" in page.keys and parent is None):
             return None
@@ -227,28 +226,28 @@ class _Shelf:
         order = get_number(page, "order") or LAST
         if parent is None:
             return ModeDraft(name, texts, get_leaves(page, "triggers"), get_leaves(page, "tools"), order)
-        if parent.text in way:
-            circle = " -> ".join((*way[way.index(parent.text) :], parent.text))
+        if parent.text in path:
+            circle = " -> ".join((*path[path.index(parent.text) :], parent.text))
             self._findings.add(parent.place, f"modes extend each other in a circle: {circle}")
             return None
         if parent.text not in self._pages:
             self._report_unknown_parent(page)
             return None
-        begun = self._resolve_draft(parent.text, way)
-        if begun is None:
+        base = self._resolve_draft(parent.text, path)
+        if base is None:
             return None
-        taken = {text: word for text, word in begun.texts.items() if text not in OWN}
-        return self._apply_change(ModeDraft(name, taken | texts, (), begun.tools, order), page)
+        inherited = {text: word for text, word in base.texts.items() if text not in OWN}
+        return self._apply_change(ModeDraft(name, inherited | texts, (), base.tools, order), page)
 
     def _apply_change(self, draft: ModeDraft, page: Fields) -> ModeDraft:
-        there = {tool.text for tool in draft.tools}
-        gone: set[str] = set()
+        present = {tool.text for tool in draft.tools}
+        removed: set[str] = set()
         for tool in get_leaves(page, "remove"):
-            if tool.text not in there:
+            if tool.text not in present:
                 message = f"the mode `{draft.name.text}` has no tool {quote_exactly(tool.text)} to remove"
-                self._findings.add(tool.place, message, tool.text, there)
-            gone.add(tool.text)
-        kept = tuple(tool for tool in draft.tools if tool.text not in gone)
+                self._findings.add(tool.place, message, tool.text, present)
+            removed.add(tool.text)
+        kept = tuple(tool for tool in draft.tools if tool.text not in removed)
         return replace(
             draft,
             tools=kept + get_leaves(page, "add"),
@@ -260,5 +259,5 @@ def _check_length(draft: ModeDraft, findings: FaultCollector) -> None:
     mode = draft.mode
     if mode is not None and len(mode.description) > LONGEST_DESCRIPTION:
         length = len(mode.description)
-        message = f"the mode's sentences make {length} characters together; {LONGEST_DESCRIPTION} is the most"
+        message = f"the mode's sentences make {length} characters together; the limit is {LONGEST_DESCRIPTION}"
         findings.add(draft.name.place, message)

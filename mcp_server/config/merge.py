@@ -15,7 +15,7 @@ Ruled = TypeVar("Ruled", Rule, RuleText)
 
 
 def is_as_strict_as(one: OperatorConfig | WorkspaceConfig, other: OperatorConfig | WorkspaceConfig) -> bool:
-    """True if `one` forbids everything that `other` forbids."""
+    """Whether `one` forbids everything that `other` forbids."""
     (forbids, allows), (other_forbids, other_allows) = split_rules(one.rules), split_rules(other.rules)
     rest = [(each.posture, each.tokens) for each in (one, other) if isinstance(each, OperatorConfig)]
     return (

@@ -76,7 +76,7 @@ def _read_key_variable(key: Leaf | None, findings: FaultCollector) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HttpToken:
-    """A bearer token of one principal. Only its SHA-256 is stored, so the file alone lets nobody in."""
+    """A bearer token of one principal. Only its SHA-256 is stored, so the file alone gives no access."""
 
     principal: str
     sha256: str
@@ -94,7 +94,7 @@ class OperatorConfig:
     prompts: Path | None = None
     hosts: tuple[Host, ...] = ()
     listing: Listing | None = None
-    """None lets era, transport and host decide."""
+    """None if era, transport and host decide."""
     approvals: ApprovalChannel = ApprovalChannel.ELICIT
     folding: SummaryLimits = field(default_factory=SummaryLimits)
     out_of_band: frozenset[str] = frozenset()
@@ -102,7 +102,8 @@ class OperatorConfig:
     sandbox: SandboxPolicy = SandboxPolicy.PREFERRED
     limits: ProcessLimits = field(default_factory=ProcessLimits)
     network: Destinations = field(default_factory=lambda: parse_destinations(USUAL))
-    """What sandboxed programs may reach at profile `trusted`, and which internal addresses are allowed at all."""
+    """Which hosts sandboxed programs may reach at profile `trusted`, and which internal addresses are allowed at
+    all."""
     review: Reviewing | None = None
     """None if no model reviews finished runs."""
     tokens: tuple[HttpToken, ...] = ()
@@ -210,7 +211,7 @@ def _read_posture(fields: Fields, ceiling: Profile, findings: FaultCollector) ->
     entry = get_leaf(fields, "profile")
     profile = Profile(entry.text) if entry else usual.profile
     if entry and not ceiling.covers(profile):
-        findings.add(entry.place, f"`{profile}` is above `max_profile`, `{ceiling}`; lower the one or raise the other")
+        findings.add(entry.place, f"`{profile}` is above `max_profile`, `{ceiling}`; lower one or raise the other")
     return Posture(
         work_mode=WorkMode(get_text(fields, "work_mode") or usual.work_mode),
         run_control=RunControl(get_text(fields, "run_control") or usual.run_control),

@@ -26,7 +26,7 @@ RULES = ListField(
                 "rule": KeySpec(RULE, "the rule, such as `bash(git push:*)`", required=True),
                 "match": KeySpec(ListField(RULE), "calls the rule must match; checked at start"),
                 "not_match": KeySpec(ListField(RULE), "calls it must not match; checked at start"),
-                "reason": KeySpec(LineField(240), "what a refused caller is told"),
+                "reason": KeySpec(LineField(240), "the reason shown to a refused caller"),
             },
             "A rule with examples and a reason.",
         ),
@@ -36,13 +36,13 @@ RULES = ListField(
 KINDS = {
     RuleKind.BLOCK: "never, whatever the profile or an approval says",
     RuleKind.DENY: "refused",
-    RuleKind.ASK: "only with the person's approval",
-    RuleKind.ALLOW: "without the question that menugate would ask by default",
+    RuleKind.ASK: "only with the user's approval",
+    RuleKind.ALLOW: "without asking, where menugate asks by default",
 }
 AXES = {
     "work_mode": (WorkMode, "the kind of work: `plan`, `research` and `review` only read"),
     "run_control": (RunControl, "how often the user is asked: `manual` asks before every effect"),
-    "model_mode": (ModelMode, "only recorded with every call, until a tool uses it"),
+    "model_mode": (ModelMode, "recorded with every call; no tool uses it yet"),
     "ai_mode": (AiMode, "`chat` asks before any write"),
 }
 PROFILES = EnumField(tuple(Profile))
@@ -50,7 +50,7 @@ OWN_PATH = LineField(4096, r"(?!~).*", "an absolute path, or one relative to thi
 MEGABYTE = 1 << 20
 LIMIT = IntField(1, 1_000_000_000)
 RULE_LISTS = RecordField(
-    {kind.value: KeySpec(RULES, says) for kind, says in KINDS.items()}, "Four lists; the strongest wins."
+    {kind.value: KeySpec(RULES, says) for kind, says in KINDS.items()}, "Four lists of rules; the strictest rule wins."
 )
 BUDGET = RecordField(
     {
@@ -59,7 +59,7 @@ BUDGET = RecordField(
         "result_bytes": KeySpec(LIMIT, "bytes of results in one run"),
         "repeated_failures": KeySpec(LIMIT, "how often the same call may fail in a row"),
     },
-    "What a run may spend; without a key there is no limit.",
+    "What a run may spend; a key left out means no limit.",
 )
 REVIEW = RecordField(
     {
@@ -82,10 +82,12 @@ CONFIG = RecordField(
             RecordField(
                 {
                     "messages": KeySpec(LIMIT, "messages in one run; a call and its answer are two (default: 40)"),
-                    "tokens": KeySpec(LIMIT, "tokens in one run, as estimated (default: 20000)"),
-                    "keep": KeySpec(IntField(2, 1_000), "how many of the newest messages stay out of it (default: 20)"),
+                    "tokens": KeySpec(LIMIT, "estimated tokens in one run (default: 20000)"),
+                    "keep": KeySpec(
+                        IntField(2, 1_000), "how many of the newest messages the summary leaves out (default: 20)"
+                    ),
                 },
-                "The size from which the beginning of a run is summarized.",
+                "The size at which the beginning of a run is summarized.",
             ),
             "when a run is summarized; `menugate summary` shows the result",
         ),
@@ -101,7 +103,7 @@ CONFIG = RecordField(
                     {
                         "principal": KeySpec(LineField(64, r"[A-Za-z0-9_.@-]+"), "who uses the token", required=True),
                         "sha256": KeySpec(LineField(64, r"[0-9a-f]{64}"), "the token's SHA-256, in hex", required=True),
-                        "max_profile": KeySpec(PROFILES, "the highest profile allowed to this principal"),
+                        "max_profile": KeySpec(PROFILES, "the highest profile allowed for this principal"),
                     },
                     "Another bearer token for HTTP.",
                 ),
@@ -110,7 +112,7 @@ CONFIG = RecordField(
         ),
         "health": KeySpec(
             EnumField(tuple(OnFailure)),
-            "what a failed health check does: set work mode `repair` (`auto`), ask you to, or only record the failure",
+            "when a health check fails: set work mode `repair` (`auto`), ask you to, or only record the failure",
         ),
         "approvals": KeySpec(
             TextOrField(
@@ -139,8 +141,8 @@ CONFIG = RecordField(
             RecordField(
                 {
                     "processes": KeySpec(IntField(8, 100_000), "how many processes one command may start"),
-                    "memory_mb": KeySpec(IntField(64, 1_000_000), "megabytes of memory for one process"),
-                    "file_mb": KeySpec(IntField(1, 1_000_000), "megabytes of one file"),
+                    "memory_mb": KeySpec(IntField(64, 1_000_000), "megabytes of memory per process"),
+                    "file_mb": KeySpec(IntField(1, 1_000_000), "megabytes per file"),
                 },
                 "How much a command may use.",
             ),

@@ -1,4 +1,4 @@
-"""Is every prompt there, readable, free of unknown variables, and silent on what only the person may change?"""
+"""Is every prompt present, readable, free of unknown variables, and silent on what only the user may change?"""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from mcp_server.config.faults import ConfigFault
 from mcp_server.config.prompts import HOLE, VARIABLES, PromptError, Prompts
 from mcp_server.model.text import find_nearest_name
 
-# No prompt may suggest that the model change what the person decides, not even by forbidding it.
+# No prompt may suggest that the model change what the user decides, not even by forbidding it.
 #
 # The modes on the menu are the model's to enter; work mode, run control, permission profile, model mode, AI mode and
-# reasoning are the person's. Sentences with `never` are no exception: `never hesitate to switch to agent mode` has one
-# too, and a prompt that says nothing about switching needs none.
+# reasoning are the user's. Sentences with `never` are no exception: `never hesitate to switch to agent mode` has one
+# too, and a prompt that does not mention switching needs none.
 
 OWNED = (
     r"(?:(?:ai|work|model|chat|agent|plan|planning|build|review|repair|research|fast|smart|deep|manual|assisted"
@@ -26,9 +26,9 @@ CHANGING = (
     r"|turn(?:s|ed|ing)?|mov(?:e|es|ed|ing)|go(?:es|ing)?|chang(?:e|es)|request(?:s|ed|ing)?|grant(?:s|ed|ing)?"
     r"|increas(?:e|es|ed|ing)|need(?:s|ed)?|requir(?:e|es|ed|ing)|works?[ ]better[ ]in|try|use|enter(?:s|ed|ing)?)"
 )
-OWNERSHIP = "it mentions changing what only the person may change"
-REASONING = "it leaves reasoning to the model, but the person decides about that"
-COMMAND = "it names a command that only the person may use"
+OWNERSHIP = "it mentions changing what only the user may change"
+REASONING = "it lets the model decide about reasoning, but the user decides that"
+COMMAND = "it names a command that only the user may run"
 PATTERNS = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (
@@ -71,7 +71,7 @@ INVENTORY = (
     *("qa/system", "qa/review_micro_reasoning", "qa/report_schema"),
     *("qa/tool_output_review_system", "qa/quality_review_system", "qa/reviewer"),
 )
-"""Every prompt that menugate uses, or that a host may use instead of its own."""
+"""List every prompt that menugate uses, or that a host may use instead of its own."""
 
 
 def find_prompt_faults(words: Prompts) -> Iterator[ConfigFault]:

@@ -36,9 +36,9 @@ def fill_variables(text: str, values: Mapping[str, str]) -> str:
     return HOLE.sub(lambda hole: values[hole[1]], text)
 
 
-# A key is looked up in each folder in order, and the first match wins: the workspace's own prompts, if the person
+# A key is looked up in each folder in order, and the first match wins: the workspace's own prompts, if the user
 # trusts them; the operator's; and the shipped ones. A prompt that exists but cannot be used is an error, not a reason
-# to look further: whoever wrote it should know.
+# to look further: its author should hear of it.
 
 KEY = re.compile(r"[a-z0-9_]{1,40}(?:/[a-z0-9_]{1,40}){0,3}")
 LARGEST = 32 * 1024
@@ -54,7 +54,7 @@ class PromptFolder:
     """For messages."""
     folder: Path
     texts: Mapping[str, str] | None = None
-    """The prompts that the person trusted, as they were read then; None if files are read when needed."""
+    """The prompts that the user trusted, as they were read then; None if files are read when needed."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,6 @@ class Prompts:
         if key not in self._read:
             self._read[key] = self._load_text(key)
         return self._read[key]
-
-    def list_variables(self, key: str) -> tuple[str, ...]:
-        return find_variables(self.get_prompt_text(key))
 
     def list_keys(self) -> tuple[str, ...]:
         return tuple(sorted({key for place in self.places for key in self._list_keys_in(place)}))
@@ -151,7 +148,7 @@ def find_prompt_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def read_prompt_file(path: Path) -> str | None:
-    """Read a regular file; None if it is none or is too large. Never blocks on a pipe."""
+    """Read a regular file; None if it is not one or is too large. Never blocks on a pipe."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -160,14 +157,14 @@ def read_prompt_file(path: Path) -> str | None:
     return data.decode("utf-8") if len(data) <= LARGEST else None
 
 
-# Which words make up what a model is told, and in which order? The same posture and stage give the same bytes.
+# Which prompts make up a model's instructions, and in which order? The same posture and stage give the same bytes.
 
 BASE = ("base/system", "base/project_root_context")
 ADDITIONS = {AiMode.AGENT: "agent/mode_addition", AiMode.CHAT: "chat/mode_addition"}
 
 
 def list_prompt_keys(posture: Posture, stage: Stage) -> tuple[str, ...]:
-    """Base, project root, mode, stage, and reasoning where the person has it on."""
+    """Base, project root, mode, stage, and reasoning if the user turned it on."""
     prompts = STAGE_PROMPTS[stage]
     last = prompts.reasoning if is_reasoning_on(posture) else ()
     return (*BASE, ADDITIONS[posture.ai_mode], *prompts.text, *last)

@@ -1,8 +1,8 @@
 """What does a YAML file say, and on which line? A strict reader: no tags, anchors, duplicate keys or ambiguous values.
 
 It reads the parser's events, for which the parser needs no stack. So a file that nests a hundred thousand deep, or that
-expands ten lines into a billion laughs, is refused at its seventeenth level or first anchor, at no cost. A plain `yes`
-is a string in YAML 1.2 and a boolean in 1.1; here it is neither, and refused.
+expands ten lines into a billion laughs, is refused at its seventeenth level or first anchor, at no cost. A bare `yes`
+is a string in YAML 1.2 and a boolean in 1.1; here it is refused.
 """
 
 import os
@@ -143,7 +143,7 @@ def parse_yaml(text: str, file: str, findings: FaultCollector, pure: bool = Fals
         findings.add(place, _describe_problem(error.problem or "", text, place.line, start))
     except (yaml.YAMLError, ValueError, OverflowError):
         # The pure parser raises the last two from `chr` and `int` on absurd escapes.
-        findings.add(SourceLocation(file), "this is not YAML: it contains an impossible character")
+        findings.add(SourceLocation(file), "this is not YAML: it contains an invalid character")
     except _Hopeless:
         pass
     return None
@@ -154,7 +154,7 @@ def _describe_problem(problem: str, text: str, number: int, start: int) -> str:
     line = lines[number - 1] if number <= len(lines) else ""
     if line.lstrip(" ").startswith("\t"):
         return "the line is indented with a tab; YAML needs spaces"
-    where = "here" if start == number else f"here and in line {start}, where it starts"
+    where = "here" if start == number else f"here and on line {start}, where it starts"
     return f"this is not YAML: {problem or 'it cannot be parsed'}; check the quotes, colons and indentation {where}"
 
 
@@ -183,7 +183,7 @@ class _Builder:
 
     def _check_start(self, event: "Event", number: int) -> None:
         if number > 1:
-            self._stop(event, "a second document starts here (`---`); a file contains one")
+            self._stop(event, "a second document starts here (`---`); a file may contain only one")
         if getattr(event, "version", None) or getattr(event, "tags", None):
             self._findings.add(self._get_location(event), "directives are not supported; remove the line with `%`")
 
@@ -231,7 +231,7 @@ class _Builder:
                 continue
             if name in record.fields or name in record.keys:
                 first = record.keys[name].line
-                self._findings.add(self._get_location(event, key), f"the key is written twice, first in line {first}")
+                self._findings.add(self._get_location(event, key), f"the key appears twice, first on line {first}")
                 continue
             record.keys[name] = self._get_location(event, key)
             if node is not None:

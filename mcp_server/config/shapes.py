@@ -58,7 +58,7 @@ class RecordField(NamedTuple):
 
 
 class TextOrField(NamedTuple):
-    """A string, or a record that says more."""
+    """A string, or a record with more details."""
 
     text: LineField
     record: RecordField
@@ -122,7 +122,7 @@ def _drop_duplicates(nodes: list[Node], findings: FaultCollector) -> list[Node]:
     for node in nodes:
         if isinstance(node, Leaf) and node.text in first:
             line = first[node.text].place.line
-            findings.add(node.place, f"{quote_exactly(node.text)} is in the list twice, first in line {line}")
+            findings.add(node.place, f"{quote_exactly(node.text)} is in the list twice, first on line {line}")
             continue
         if isinstance(node, Leaf):
             first[node.text] = node

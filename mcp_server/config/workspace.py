@@ -1,6 +1,6 @@
 """What does the workspace's own menugate.yaml say? Rules, a ceiling, a budget, and the prompts in the folder beside it.
 
-It comes with the workspace, so anyone may have written it. Until the person trusts it, it can only narrow: its `allow`
+It comes with the workspace, so anyone may have written it. Until the user trusts it, it can only restrict: its `allow`
 rules and its prompts are ignored. Trust is given to a digest of every byte that was read here, and only those bytes
 count.
 """
@@ -25,11 +25,11 @@ FILE = "menugate.yaml"
 PROMPTS = "menugate.prompts"
 FOLDER = RecordField(
     {
-        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` applies once the person trusts the folder"),
+        "rules": KeySpec(RULE_LISTS, "what may be called; `allow` applies once the user trusts the folder"),
         "max_profile": KeySpec(PROFILES, "the highest permission profile for work in this folder"),
         "budget": KeySpec(BUDGET, "what a run may spend here; the lower limit applies"),
     },
-    "Settings for work in this folder. They narrow; what they allow applies once the person trusts the folder.",
+    "Settings for work in this folder. They restrict at once; what they allow applies once the user trusts the folder.",
 )
 
 
@@ -53,7 +53,7 @@ class WorkspaceConfig:
 
     @property
     def widening_rules(self) -> tuple[RuleText, ...]:
-        """The rules that apply only if the person trusts the folder."""
+        """The rules that apply only if the user trusts the folder."""
         return tuple(rule for rule in self.rules if rule.kind is RuleKind.ALLOW)
 
 

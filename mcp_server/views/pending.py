@@ -1,4 +1,4 @@
-"""What needs the person? Paused runs and open questions, of everyone who works in this workspace."""
+"""What needs the user's attention? Paused runs and open questions, of everyone who works in this workspace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ def open_state_reader(settings: "Settings") -> Generator["Reader | None", None, 
 
 @dataclass(frozen=True, slots=True)
 class PostureView:
-    """Somebody's posture, where each value comes from, and the pending changes."""
+    """A principal's posture, where each value comes from, and the pending changes."""
 
     posture: "Posture"
     origins: Mapping[str, str]
@@ -82,25 +82,26 @@ def find_narrowing(choice: "PostureChoice | None", limits: "Limits", lost: str, 
 
 
 LEAST = "the most restricted value, because an earlier state was lost"
-NARROWED = "restricted by a state that this account did not seal; choose a posture to lift it"
+NARROWED = "restricted by a state that this account did not seal; choose a posture to lift the restriction"
 
 
 def load_claimed_choice(settings: "Settings", principal: str) -> "PostureChoice | None":
-    """What another account's state says, if this account has none of its own yet."""
+    """Read the choice in another account's state, if this account has no state of its own yet."""
     from mcp_server.state.peek import peek_posture_choice
 
     return peek_posture_choice(settings.database, settings.secrets, principal) if settings.foreign_state_file else None
 
 
 def describe_other_account(settings: "Settings") -> str:
-    """So that nobody believes that another account's servers follow; empty if there is no other account."""
+    """Warn that another account's servers do not follow; empty if there is no other account."""
     if settings.foreign_state_file and settings.foreign_state_file.exists():
         return "Another account also works in this folder, with its own state. This applies only to your account."
     return ""
 
 
 def is_rest_at_narrowest(choice: "PostureChoice | None") -> bool:
-    """Is every axis that was not chosen since most restricted? A state that can still be read may claim otherwise."""
+    """Whether every axis not chosen since is at its most restricted. A state that can still be read may claim
+    otherwise."""
     from mcp_server.model.posture import AXES, PostureChoice
 
     least = PostureChoice.build_most_restricted(0).claims
@@ -137,7 +138,7 @@ def find_principal(wish: str | None, settings: "Settings", limits: "Limits") -> 
         return wish
     near = find_nearest_name(wish, known)
     hint = f" Did you mean {quote_text(near)}?" if near else ""
-    raise ViewError(f"nobody here is called {quote_text(wish)}; known names: {', '.join(known)}.{hint}")
+    raise ViewError(f"no principal here is called {quote_text(wish)}; known names: {', '.join(known)}.{hint}")
 
 
 def find_session(wish: str, settings: "Settings") -> str:

@@ -1,4 +1,4 @@
-"""What is there to know about this workspace? Configuration and limits, guards, state and running calls."""
+"""What is the status of this workspace? Configuration and limits, guards, state and running calls."""
 
 import sys
 from dataclasses import asdict
@@ -51,7 +51,7 @@ def collect_status(settings: "Settings", configuration: "Configuration", state: 
 
 
 def collect_running_work(settings: "Settings") -> dict[str, Any]:
-    """What runs for this account, including servers that keep their state with other keys."""
+    """Collect what runs for this account, including on servers that use other keys."""
     from mcp_server.state.running_calls import read_running_calls
 
     clients, calls = read_running_calls(settings.all_state_folders)
@@ -59,13 +59,13 @@ def collect_running_work(settings: "Settings") -> dict[str, Any]:
 
 
 def get_reviewer(configuration: "Configuration") -> dict[str, str] | None:
-    """The model that reviews finished runs: it may be on another machine, so the person must see it."""
+    """Return the model that reviews finished runs: it may be on another machine, so the user must see it."""
     review = configuration.library.config.review
     return {"model": review.model, "place": review.place} if review else None
 
 
 def describe_guards(settings: "Settings", configuration: "Configuration") -> dict[str, str]:
-    """How the guards work on this machine, found out by trying: a kernel may only claim to support something."""
+    """Describe how the guards work on this machine by trying them: a kernel may claim support that it lacks."""
     import asyncio
 
     from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
@@ -80,7 +80,7 @@ def describe_guards(settings: "Settings", configuration: "Configuration") -> dic
 
 
 def describe_path_guard() -> tuple[str, bool]:
-    """How paths are opened, and whether the kernel does it in one step."""
+    """Describe how paths are opened, and say whether the kernel does it in one step."""
     from mcp_server.guards.openat import choose_resolver, open_by_kernel
 
     by_kernel = choose_resolver() is open_by_kernel
@@ -93,12 +93,12 @@ def describe_configuration(modes: int, tools: int, rules: int) -> str:
 
 
 def describe_ceiling(ceiling: str, source: str) -> str:
-    """The highest profile, and who limits it."""
+    """Describe the highest profile, and who limits it."""
     return f"{ceiling} (no limit set)" if ceiling == Profile.UNRESTRICTED else f"{ceiling}, set by {source}"
 
 
 def describe_key_lifetime(lifetime: str) -> str:
-    """For keys that end, how to keep them."""
+    """Say how long temporary keys last, and how to keep them."""
     return f"they last {lifetime}; set MENUGATE_STATE_HOME to a folder that keeps them"
 
 

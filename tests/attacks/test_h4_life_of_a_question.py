@@ -261,7 +261,7 @@ def test_what_opens_nothing_any_more_is_not_offered(
         late = menugate("approve", id)
         why = {"complete": "was completed", "stop": "was stopped"}.get(what, "the posture was changed")
         assert late.code == 1
-        assert "no longer counts" in late.err
+        assert "is no longer valid" in late.err
         assert why in late.err
         assert "you are asked again" in late.err
         assert menugate("deny", id).code == 1

@@ -59,7 +59,7 @@ def test_a_yes_to_one_command_is_none_to_the_next(place: Path, home: Path, line:
     for _ in range(2):
         assert not line.call("bash", command=AWK).get("isError")
     assert "this command" in out
-    assert "every call of it" not in out
+    assert "every call in this session" not in out
 
 
 def test_another_folder_shell_or_way_of_running_asks_again(place: Path, home: Path, line: Pipe) -> None:
@@ -109,7 +109,7 @@ def test_other_tools_keep_the_yes_for_the_session(place: Path, home: Path) -> No
     with pipe(place, home, "--mode", "data", "--config", str(home / "menugate.yaml")) as one:
         one.hello()
         assert asks(one.call("fs_read_file", path="tox.ini"))
-        assert "every call of it" in approve(place, home, "fs_read_file", "--for-session")
+        assert "every call in this session" in approve(place, home, "fs_read_file", "--for-session")
         for path in ("tox.ini", "notes.md"):
             assert not one.call("fs_read_file", path=path)["isError"]
 

@@ -394,7 +394,7 @@ def test_stop_on_a_full_disk_ends_what_runs_and_lets_nothing_begin(
         assert stopped.code == 1
         assert "is full" in stopped.out
         assert "nothing ran" not in stopped.out
-        ended = next(line for line in stopped.out.splitlines() if "by a signal" in line)
+        ended = next(line for line in stopped.out.splitlines() if "with a signal" in line)
         assert {str(one.process.pid), str(two.process.pid)} == set(ended.rstrip(".").split(": ")[1].split(", "))
         assert "did not answer" not in stopped.out
         assert "CANCELLED" in said(one.until(request)[0]["result"])

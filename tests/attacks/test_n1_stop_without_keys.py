@@ -50,7 +50,7 @@ def test_stop_reaches_a_server_whatever_the_keys(
         stopped = account.says("stop", **about)
         assert not sleeping(number), stopped
         assert line in stopped.stdout
-        assert "by a signal" in stopped.stdout.lower()
+        assert "with a signal" in stopped.stdout.lower()
         assert "nothing was changed" not in stopped.stdout + stopped.stderr
         assert "Nothing of them" not in stopped.stdout
         assert "CANCELLED" in said(one.until(request)[0]["result"])

@@ -38,7 +38,7 @@ def test_a_pipe_times_both_eras_and_weighs_the_process(tmp_path: Path) -> None:
 def test_a_server_that_goes_away_is_told_with_its_log(tmp_path: Path) -> None:
     with (
         ServerPipe([sys.executable, "-c", "pass"], tmp_path / "log") as pipe,
-        pytest.raises(ServerFault, match="went away"),
+        pytest.raises(ServerFault, match="the server exited"),
     ):
         pipe.open()
 

@@ -60,5 +60,5 @@ def test_cases_are_chosen_by_how_their_names_begin_and_a_wrong_name_is_told() ->
     names = ["list-36", "list-500", "call"]
     assert bench.choose_names(names, []) == names
     assert bench.choose_names(names, ["list"]) == ["list-36", "list-500"]
-    with pytest.raises(SystemExit, match=r"No case is called `lost`; the cases are list-36, list-500, call\."):
+    with pytest.raises(SystemExit, match=r"There is no case `lost`; the cases are list-36, list-500, call\."):
         bench.choose_names(names, ["call", "lost"])

@@ -128,7 +128,7 @@ def test_a_menugate_of_somebody_else_is_left_alone(checkout: Checkout, kind: str
     done = checkout.install()
     (copy,) = checkout.copies
     assert done.stdout == f"{copy / 'bin' / 'menugate'}\n"
-    assert f"{checkout.link} is there already" in done.stderr
+    assert f"{checkout.link} already exists" in done.stderr
     assert not checkout.link.is_symlink() or str(checkout.link.readlink()) == "/opt/menugate/bin/menugate"
 
 

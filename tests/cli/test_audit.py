@@ -152,7 +152,7 @@ def test_why_is_answered_from_the_record(flags: str, says: list[str], lived: Typ
     assert said.code == 0
     for piece in says:
         assert piece in " ".join(said.out.split()), said.out
-    assert "nobody; these are the operator's settings or the defaults" in said.out
+    assert "the operator's settings or the defaults" in said.out
     assert json.loads(lived(f"audit why {row['seq']} --json").out)["call"]["tool"] == row["tool"]
 
 
@@ -164,7 +164,7 @@ def test_why_names_who_allowed_it(lived: Type, place: Path, home: Path) -> None:
     said = " ".join(lived(f"audit why {newest}").out.split())
     assert f"chosen by {principal}, in row" in said and "-> trusted (the person chose it)" in said
     older = rows(lived, "--kind intent")[0]["seq"]
-    assert "nobody; these are the operator's settings or the defaults" in lived(f"audit why {older}").out, (
+    assert "the operator's settings or the defaults" in lived(f"audit why {older}").out, (
         "what was chosen later allowed nothing earlier"
     )
 

@@ -40,7 +40,7 @@ tools: [Read, stir_pot]
 FAULTS = [
     ("menugate.yaml:4: rules.aks:", "(did you mean `ask`?)"),
     ("menugate.yaml:5: max_profile:", "`god`"),
-    ("more/cooking.yaml:9: tools[1]:", "no tool `stir_pot` is registered"),
+    ("more/cooking.yaml:9: tools[1]:", "there is no tool `stir_pot`"),
 ]
 
 

@@ -36,7 +36,7 @@ def test_untrusted_it_narrows_and_no_more(own: Path, home: Path, menugate: Type)
     assert json.loads(menugate("status --json").out)["ceiling"] == "trusted"
     assert menugate(WRITE).code == 1
     assert "set aside" in menugate("rules list").out
-    assert "Not in force: 2 allow rules and prompts of this folder" in menugate("check").out
+    assert "Not in force until you trust this folder: 2 allow rules and prompts" in menugate("check").out
     assert "own words" not in words(own, home)
 
 
@@ -164,7 +164,7 @@ def test_a_prompt_of_the_operators_that_speaks_of_modes_is_refused_by_check(plac
     (place / "op.yaml").write_text("prompts: mine\n")
     said = menugate("check --config op.yaml")
     assert said.code == 1
-    assert "mine/agent/warmup.md:2: agent/warmup: it mentions changing what only the person may change" in said.out
+    assert "mine/agent/warmup.md:2: agent/warmup: it mentions changing what only the user may change" in said.out
 
 
 def test_examples_are_run_and_say_which_rule_decides(own: Path, menugate: Type) -> None:

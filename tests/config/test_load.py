@@ -20,8 +20,8 @@ def install(folder: Path, value: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("value", "source", "told"),
     [
-        ("a_broken_pack:PACK", "PACK = []", "`a_broken_pack:PACK` is no `Pack`; its entry point has to name one"),
-        ("a_broken_pack:PACK", "def PACK(): ...", "is no `Pack`"),
+        ("a_broken_pack:PACK", "PACK = []", "`a_broken_pack:PACK` is not a `Pack`; its entry point must name one"),
+        ("a_broken_pack:PACK", "def PACK(): ...", "is not a `Pack`"),
         ("a_broken_pack:PACKS", "PACK = []", "has no attribute 'PACKS'"),
         ("no_such_pack:PACK", "", "No module named 'no_such_pack'"),
         ("a_broken_pack:PACK", "raise RuntimeError('out of order')", "out of order"),

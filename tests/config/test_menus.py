@@ -83,7 +83,7 @@ def test_several_folders_each_have_their_say(tmp_path: Path) -> None:
     mine = opened(one, two).menus.get("mine")
     assert mine and mine.tools == ("grep", "Read")
     again = refused(one, folder(tmp_path / "three", mine=mode_text()))
-    assert "there is a mode `mine` already" in str(again)
+    assert "there is already a mode `mine`" in str(again)
     assert str(one / "mine.yaml") in str(again)
 
 
@@ -116,7 +116,7 @@ def test_a_description_has_a_longest(tmp_path: Path) -> None:
     long = "x" * 150 + "."
     assert opened(folder(tmp_path / "fits", mine=mode_text(role=long, goal=long)))
     faults = refused(folder(tmp_path / "own", mine=mode_text(role=long, goal=long, offers=long, remember=long)))
-    assert "600 is the most" in str(faults)
+    assert "the limit is 600" in str(faults)
 
 
 def test_one_broken_file_hides_nothing_that_is_wrong_in_another(tmp_path: Path) -> None:

@@ -206,8 +206,8 @@ def test_many_faults_end_in_one_line_that_says_so() -> None:
 
 
 def test_a_fault_reads_as_one_line_with_its_hint() -> None:
-    fault = ConfigFault("menus/swe.yaml", 14, "tools[2]", "no tool `gerp` is registered", "grep", 5)
-    assert str(fault) == "menus/swe.yaml:14: tools[2]: no tool `gerp` is registered (did you mean `grep`?)"
+    fault = ConfigFault("menus/swe.yaml", 14, "tools[2]", "there is no tool `gerp`", "grep", 5)
+    assert str(fault) == "menus/swe.yaml:14: tools[2]: there is no tool `gerp` (did you mean `grep`?)"
     assert str(ConfigFault("menus", 0, "", "there is no menus folder")) == "menus: there is no menus folder"
 
 

@@ -70,7 +70,7 @@ def test_what_is_left_out_is_what_was_said_to_be_usual() -> None:
         ("name: abc\nlive: maybe\n", 2, "live", ""),
         ("name: abc\ncolour: blue\n", 2, "colour", ""),
         ("name: abc\nmany: [a, b, c, d]\n", 2, "many", "the list has 4 entries; the limit is 3"),
-        ("name: abc\nmany:\n  - a\n  - a\n", 4, "many[1]", "is in the list twice, first in line 3"),
+        ("name: abc\nmany:\n  - a\n  - a\n", 4, "many[1]", "is in the list twice, first on line 3"),
         ("name: abc\nmany: a\n", 2, "many", "a list"),
         ("name: abc\nrows:\n  - {nme: x}\n", 3, "rows[0].nme", "there is no key `nme` here"),
     ],

@@ -388,7 +388,7 @@ async def test_for_the_session_covers_the_tool_and_no_more(workspace: Path, home
         destroying = next(entry for entry in ground.waiting() if entry["tool"] == "fs_delete")
         assert ground.menugate("approve", destroying["id"], "--for-session").code == 1
         # And the person may think better of it.
-        assert "Taken back" in ground.menugate("deny", waiting["id"]).out
+        assert "Approval withdrawn" in ground.menugate("deny", waiting["id"]).out
         assert "APPROVAL_REQUIRED" in one.call("fs_read_file", path="a.txt")["content"][0]["text"]
         assert ground.menugate("approve", waiting["id"]).code == 1
         (denied,) = (entry for entry in ground.waiting("--all") if entry["id"] == waiting["id"])

@@ -65,8 +65,8 @@ FAULTS: list[tuple[str, str, Plant, bool]] = [
     ("ledger", "the key is missing", lambda _, home: key(home).unlink(), False),
     ("state file", "is damaged", damaged, True),
     ("state file", "its anchor is still there", lambda work, _: gone(work), True),
-    ("state folder", "can be read or written by others", lambda work, _: (work / ".menugate").chmod(0o777), True),
-    ("state folder", "can be read or written by others", lambda _, home: key(home).chmod(0o644), True),
+    ("state folder", "can be read or written by other users", lambda work, _: (work / ".menugate").chmod(0o777), True),
+    ("state folder", "can be read or written by other users", lambda _, home: key(home).chmod(0o644), True),
     ("menus and rules", "menugate.yaml:1", lambda _, home: config(home, "oops: 1\n"), False),
 ]
 CUT = "DELETE FROM ledger WHERE seq > 2"
