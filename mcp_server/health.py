@@ -237,7 +237,7 @@ def check_state_file(settings: Settings, packs: Sequence[Pack], state: "Reader")
     if low := find_narrowed_posture(state.load_choice(settings.person), find_usual_posture(settings, packs), lost):
         yield HealthFinding("posture", low.says, Grade.NOTE, commands=low.commands)
     for row in state.find_unended_processes(running=False):
-        says = f"process {row.fields.get('pid')} ended unexpectedly; what it ran may be half done."
+        says = f"process {row.fields.get('pid')} ended unexpectedly; its work may be half done."
         yield HealthFinding("servers", says, Grade.NOTE)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from mcp_server.cli.output import note, print_json, print_table, say, say_prose, show_progress
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import find_judging_server, settings_from_server
-from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.policy.health import HealthFinding

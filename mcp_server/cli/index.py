@@ -8,7 +8,6 @@ from mcp_server.cli.ledger import parse_whole_number
 from mcp_server.cli.output import print_json, print_table, say, show_progress
 from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place, settings_from_arguments
 from mcp_server.model.text import format_count
-from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
     from mcp_server.guards.index.index import WorkspaceIndex

@@ -9,7 +9,7 @@ from mcp_server.cli.parser import CommandGroup, add_actions, add_json, add_place
 from mcp_server.model.memory import LONGEST, MemoryEntry, Tier
 from mcp_server.model.text import format_count
 from mcp_server.views.posture import open_state_reader
-from mcp_server.views.text import explain_refusals, format_time
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings

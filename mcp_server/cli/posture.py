@@ -54,9 +54,9 @@ menugate control assisted --scope next-milestone   from the next run on, pause a
         "profile",
         """
 menugate profile                                 the profile, and who set it
-menugate profile trusted                         commits and any command run unasked, in the sandbox
-menugate profile trusted --scope for-next-unit   for one unit of work, then back again
-menugate profile restricted --for alice          for a client that connects with a token
+menugate profile trusted                         commits and all commands run in the sandbox without asking you
+menugate profile trusted --scope for-next-unit   for the next unit of work only
+menugate profile restricted --for alice          for alice, who connects with her own token
 """,
     ),
     "model": (
@@ -116,10 +116,8 @@ def add_change_flags(one: argparse.ArgumentParser, axis: str = "") -> None:
 
 def add_principal_flags(one: argparse.ArgumentParser) -> None:
     one.add_argument("--session", metavar="ID", default="", help="with --scope, count only this session's units")
-    one.add_argument(
-        "--for", dest="whom", metavar="PRINCIPAL", help="choose for another principal, by the name of its token"
-    )
-    one.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
+    one.add_argument("--for", dest="whom", metavar="PRINCIPAL", help="set it for another principal, such as `alice`")
+    one.add_argument("--reason", metavar="TEXT", default="", help="the reason, for the record")
     add_place(one)
     add_json(one)
 

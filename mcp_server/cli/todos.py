@@ -13,7 +13,7 @@ from mcp_server.cli.usage import join_names
 from mcp_server.model.sessions import parse_session_id
 from mcp_server.model.todos import KIND, SIGNS, Todo, TodoState, accept, reject
 from mcp_server.views.posture import NOT_YET, open_state_reader
-from mcp_server.views.text import explain_refusals, format_time
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.model.documents import Document

@@ -45,7 +45,8 @@ class Limits:
         return Problem(
             Code.PROFILE_TOO_LOW,
             f"the profile `{wished}` is above the ceiling `{ceiling}`, which is set by {by}.",
-            "Nothing was changed. The ceiling can be raised there; a running server follows its file.",
+            "Nothing was changed. The ceiling can be raised only where it is set; a running server applies changes to "
+            "its file.",
         )
 
 
