@@ -17,7 +17,6 @@ ROOMS_BY_CONCEPT = {"model", "cli", "programs"}
 ELSEWHERE = {
     "mcp_server/calls/pipeline.py": "every journey goes through it; its order is tests/policy/test_decision.py",
     "mcp_server/compose.py": "no server in the tests starts without it",
-    "mcp_server/guards/sandbox/access.py": "tests/guards/processes/test_sandbox.py, in every sandbox there is",
     "mcp_server/guards/sandbox/bubblewrap.py": "tests/guards/processes/test_sandbox.py, in every sandbox there is",
     "mcp_server/guards/sandbox/landlock.py": "tests/guards/processes/test_sandbox.py, in every sandbox there is",
     "mcp_server/guards/search/ripgrep.py": "tests/guards/search/test_fallback.py compares both engines",
