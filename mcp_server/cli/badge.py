@@ -30,10 +30,15 @@ COLOURS: Mapping[str, str] = {
 
 
 def show_badge(posture: "Posture") -> None:
+    say(*build_badge(posture, get_width(sys.stdout) or PLAIN_WIDTH))
+
+
+def build_badge(posture: "Posture", columns: int) -> list[str | tuple[str, str]]:
+    """The badge in a terminal of that width: words, and words with their colour."""
     from mcp_server.model.posture import format_value
     from mcp_server.policy.badge import CODES, get_badge_values, is_badge_narrow
 
-    short = is_badge_narrow(posture, get_width(sys.stdout) or PLAIN_WIDTH)
+    short = is_badge_narrow(posture, columns)
     parts: list[str | tuple[str, str]] = []
     for number, value in enumerate(get_badge_values(posture)):
         word = f"[{CODES[value]}]" if short else format_value(value)
@@ -41,7 +46,7 @@ def show_badge(posture: "Posture") -> None:
             parts.append(" | ")
         name = COLOURS.get(format_value(value))
         parts.append((word, name) if name else word)
-    say(*parts)
+    return parts
 
 
 def set_terminal_title(posture: "Posture", project: str) -> None:

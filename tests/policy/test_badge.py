@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from mcp_server.cli.badge import COLOURS, format_coloured_badge
+from mcp_server.cli.badge import COLOURS, build_badge
 from mcp_server.model.posture import (
     ChangeScope,
     ModelMode,
@@ -22,7 +22,7 @@ from mcp_server.policy.badge import CODES, describe_axes, describe_pending_chang
 
 def format_badge(posture: Posture, columns: int) -> str:
     """The badge as a terminal of that width shows it, without its colours."""
-    return "".join(part if isinstance(part, str) else part[0] for part in format_coloured_badge(posture, columns))
+    return "".join(part if isinstance(part, str) else part[0] for part in build_badge(posture, columns))
 
 
 EVERY = [Posture(*axes) for axes in product(WorkMode, RunControl, Profile, ModelMode)]
