@@ -186,7 +186,10 @@ class Store:
         await self.write(partial(messages.mark_messages_read, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
-        """Visible at once, written with the next batch. Any thread may call it."""
+        """Visible at once, written with the next batch. Any thread may call it. What was seen before, and looks the
+        same, is not written again."""
+        if self._seen.get((session_id, path)) == stamp:
+            return
         _clear_when_full(self._seen)[session_id, path] = stamp
         self._writer.defer(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
 

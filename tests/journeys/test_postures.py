@@ -36,7 +36,7 @@ def test_no_call_does_so_in_another_process_either(tmp_path: Path) -> None:
 @pytest.mark.heavy
 async def test_a_gate_that_looks_at_no_epoch_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def heedless(tx: Transaction, intent: IntentRow) -> int:
-        return tx.append(intent.kind, intent.to_fields())
+        return tx.append(intent.kind, ledger.build_call_fields(intent))
 
     monkeypatch.setattr(ledger, "record_intent", heedless)
     judge, _ = await walked(tmp_path, 300, 1)
