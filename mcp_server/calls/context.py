@@ -46,7 +46,7 @@ class PortFactories:
 @dataclass(frozen=True)
 class ToolContext:
     _ports: PortFactories
-    _found: ResolvedCall
+    _resolved: ResolvedCall
     _profile: Profile
     _call: Callable[[str, Arguments], Awaitable[Ending]]
     _open_desk: Callable[[], MenuNavigator]
@@ -57,7 +57,7 @@ class ToolContext:
 
     @property
     def client(self) -> Client:
-        return self._found.asked.client
+        return self._resolved.request.client
 
     @made_once
     def navigator(self) -> MenuNavigator:
@@ -70,12 +70,12 @@ class ToolContext:
 
     @made_once
     def hides(self) -> Callable[[str], bool] | None:
-        found, policy = self._found, self._policy
-        return build_hidden_test(found.tool, found.readings, policy) if policy.rules.every else None
+        call, policy = self._resolved, self._policy
+        return build_hidden_test(call.tool, call.readings, policy) if policy.rules.every else None
 
     @made_once
     def progress(self) -> Progress:
-        return self._ports.progress(self._found.asked.progress)
+        return self._ports.progress(self._resolved.request.progress)
 
     @made_once
     def files(self) -> Files:
@@ -99,7 +99,7 @@ class ToolContext:
 
     @made_once
     def records(self) -> Records:
-        return self._ports.records(self._found.live, self.session, self._found.tool.name)
+        return self._ports.records(self._resolved.live, self.session, self._resolved.tool.name)
 
     @property
     def index(self) -> Index:

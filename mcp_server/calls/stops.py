@@ -75,7 +75,7 @@ class RunningCalls:
             await self._enlist()
         if self._shut:
             raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        session, client, tool = call.live.session, call.asked.client.name, call.tool
+        session, client, tool = call.live.session, call.request.client.name, call.tool
         value = call.arguments.get(tool.subject[0]) if tool.subject else None
         subject = value[:MAX_SUBJECT_CHARS] if isinstance(value, str) else ""
         running = RunningCall(session.principal, session.id, tool.name, subject, client=client)
