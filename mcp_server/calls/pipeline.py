@@ -122,7 +122,7 @@ class Pipeline:
                     )
                 case PostureMoved():
                     # The posture has changed; a decision under the old one does not count.
-                    await self.postures.refresh()
+                    await self.postures.reread(call.request.principal)
                 case RunPaused():
                     await self.runs.holds.refresh()
 
