@@ -9,7 +9,7 @@ from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.context import Client, Person, Progress, SessionObjects
 from mcp_server.model.documents import Records
-from mcp_server.model.files import Files
+from mcp_server.model.files import Files, Stamp
 from mcp_server.model.index import Index
 from mcp_server.model.memory import Memory
 from mcp_server.model.network import Network
@@ -20,12 +20,27 @@ from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
 from mcp_server.policy.rule_trees import build_hidden_test
+from mcp_server.state.store import Store
 
 if TYPE_CHECKING:
     # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
     made_once = property
 else:
     from functools import cached_property as made_once
+
+
+@dataclass(frozen=True)
+class SeenBy:
+    """What a session has read: it may change only what it has seen as it is now. The session `` has seen nothing."""
+
+    store: Store
+    session: str = ""
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.store.remember_seen(self.session, path, stamp)
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.store.recall_seen(self.session, path)
 
 
 @dataclass(frozen=True)

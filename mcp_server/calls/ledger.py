@@ -15,7 +15,6 @@ from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
-from mcp_server.calls.sessions import get_listing_key
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
@@ -238,7 +237,7 @@ def build_tool_counter(current_policy: CurrentPolicy) -> Callable[[Session, Post
         if policy is not judged[0]:
             known.clear()
             judged[0] = policy
-        key = (get_listing_key(session), session.held is None, session.pinned, session.flat, posture)
+        key = (session.listing_key, session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()

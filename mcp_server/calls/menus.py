@@ -14,7 +14,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.request import CallRequest
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place, get_listing_key
+from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place
 from mcp_server.model.menus import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
@@ -143,7 +143,7 @@ class MenuNavigator:
         return ending
 
     def _note_former_place(self, before: Session) -> None:
-        if get_listing_key(before) != get_listing_key(self.live.session):
+        if before.listing_key != self.live.session.listing_key:
             self.session_before = before
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> Problem | None:

@@ -31,8 +31,9 @@ from mcp_server.calls.resolver import (
     announce_move,
 )
 from mcp_server.calls.results import ResultFilter, check_ending
+from mcp_server.calls.running_calls import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.stops import RunningCalls, mark_acting, mark_asking
+from mcp_server.calls.stops import StopOrders
 from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Verdict
@@ -62,6 +63,7 @@ class Pipeline:
     run_memory: SummarySchedule
     phases: PhaseLogs
     running_calls: RunningCalls
+    stop_orders: StopOrders
     failed: Callable[[str, BaseException], None]
     """Receives exceptions that are our own fault; the client never sees them."""
 
@@ -73,7 +75,9 @@ class Pipeline:
             call = await self.resolver.resolve_call(request)
             if isinstance(call, Problem):
                 return await self.refuse_unresolved_call(request, call)
-            running = await self.running_calls.enter(call)
+            if not self.stop_orders.enlisted:
+                await self.stop_orders.enlist()
+            running = self.running_calls.enter(call)
             try:
                 with running.scope:
                     entered = call if call.carrier is None else await self.enter_carried_mode(call, call.carrier)
@@ -90,12 +94,12 @@ class Pipeline:
         """Decide, ask if needed, decide again: only the last decision counts, because things may change while the
         person answers."""
         grant: ApprovalGrant | None = None
+        principal = call.request.principal
         while True:
             call = await self.bring_up_to_date(call)
-            posture = await self.postures.get_current(call.request.principal)
+            posture = await self.postures.get_current(principal)
             decision = await self.decide(call, posture, approved=grant is not None)
-            if decision.verdict is not Verdict.ALLOW and await self.postures.reread(call.request.principal) != posture:
-                # The person has changed it at a terminal, and this server has not noticed yet.
+            if decision.verdict is not Verdict.ALLOW and not await self.postures.is_current(principal, posture):
                 continue
             if decision.verdict is Verdict.DENY:
                 return await self.refuse(call, posture, decision)
@@ -122,7 +126,7 @@ class Pipeline:
                     )
                 case PostureMoved():
                     # The posture has changed; a decision under the old one does not count.
-                    await self.postures.reread(call.request.principal)
+                    await self.postures.reread(principal)
                 case RunPaused():
                     await self.runs.holds.refresh()
 

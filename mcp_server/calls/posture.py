@@ -59,6 +59,12 @@ class CurrentPostures:
         self._moved.clear()
         return moved
 
+    async def is_current(self, principal: str, posture: Posture) -> bool:
+        """False if the person has changed it, and this server has not noticed yet; by then it has."""
+        if await self.store.read(lambda view: view.get_epoch(principal)) == posture.epoch:
+            return True
+        return await self.reread(principal) == posture
+
     async def reread(self, principal: str) -> Posture:
         """Read the posture from the file itself: it may have changed since the store last looked."""
         return (await self.reread_with_choice(principal))[0]

@@ -65,6 +65,11 @@ class View:
     def fetch_one(self, sql: str, **values: Any) -> dict[str, Any] | None:
         return next(iter(self.fetch_all(sql, **values)), None)
 
+    def get_epoch(self, principal: str) -> int:
+        """How often this principal's posture has changed."""
+        row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
+        return to_whole_number(row[0])
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerHead:
@@ -116,8 +121,7 @@ class Transaction(View):
 
     def get_epoch(self, principal: str) -> int:
         if principal not in self.epochs:
-            row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
-            self.epochs[principal] = to_whole_number(row[0]) if row else 0
+            self.epochs[principal] = super().get_epoch(principal)
         return self.epochs[principal]
 
     def count_change(self) -> None:
