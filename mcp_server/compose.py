@@ -63,7 +63,7 @@ def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
     if isinstance(configuration, ConfigFaults):
         raise BuildError(str(configuration))
     menus = configuration.policy.menus
-    if settings.mode is not None and menus.get(settings.mode) is None:
+    if settings.mode is not None and menus.by_name.get(settings.mode) is None:
         raise BuildError(f"there is no mode `{settings.mode}`; there are {', '.join(mode.name for mode in menus)}.")
     return configuration
 

@@ -72,7 +72,7 @@ class MenuNavigator:
     """The connection must switch to this navigator's live session, which may not be the one the call came from."""
 
     def show_menu(self) -> Ending:
-        mode = self.policy.menus.get(self.live.session.mode)
+        mode = self.policy.menus.by_name.get(self.live.session.mode)
         return self._describe_root() if mode is None else self._describe_mode(mode)
 
     async def enter(self, query: str) -> Ending:
@@ -116,7 +116,7 @@ class MenuNavigator:
         return moved
 
     async def leave(self) -> Ending:
-        before = self.policy.menus.get(self.live.session.mode)
+        before = self.policy.menus.by_name.get(self.live.session.mode)
         if before is None:
             return Problem(
                 Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
@@ -156,7 +156,7 @@ class MenuNavigator:
         names = ", ".join(mode.name for mode in self.policy.menus)
         match route(query, self.policy.menus):
             case Route(mode=name):
-                mode = self.policy.menus.get(name)
+                mode = self.policy.menus.by_name.get(name)
                 assert mode is not None, "the router answers with modes of the menus it was given"
                 return mode
             case RouteChoice(candidates=candidates):

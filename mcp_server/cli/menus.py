@@ -81,7 +81,7 @@ def find_mode_by_words(words: str, menus: "Menus") -> "Mode":
 
     match route(words, menus):
         case Route(mode=name):
-            mode = menus.get(name)
+            mode = menus.by_name.get(name)
             assert mode is not None, "the router answers with modes of the menus it was given"
             return mode
         case RouteChoice(candidates=candidates):
