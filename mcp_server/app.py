@@ -18,9 +18,10 @@ from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
+from mcp_server.calls.running_calls import RunningCalls
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.stops import RunningCalls
+from mcp_server.calls.stops import StopOrders
 from mcp_server.config.load import Configuration
 from mcp_server.installation import find_linked_files
 from mcp_server.model.policy import SandboxState
@@ -92,6 +93,7 @@ class Core:
     sessions: Sessions
     session_objects: ObjectRegistry
     running_calls: RunningCalls
+    stop_orders: StopOrders
     sandbox: SandboxWatch
     redactor: LazyRedactor
     conversation: str
@@ -189,7 +191,7 @@ class App:
         self.reload.take_life_lock()
         changed = asyncio.Event()
         self.core.store.on_change(changed.set)
-        self.core.store.on_change(self.core.running_calls.check_for_orders)
+        self.core.store.on_change(self.core.stop_orders.check_for_orders)
         if self.settings.http is None:
             # A host over stdio is waiting for its first list; the state is opened after that.
             person = self.settings.person
@@ -217,14 +219,14 @@ class App:
             # After the last child has ended: until then a child must be able to find its server.
             self.reload.close()
             self.notifier.close()
-            await self.core.running_calls.close()
+            await self.core.stop_orders.close()
             await self.core.store.close()
             if self.stop_telemetry is not None:
                 await to_thread.run_sync(self.stop_telemetry)
 
     async def _end_after_signal(self) -> None:
         """End everything because of a signal, which is sent when no order can be written."""
-        if await self.core.running_calls.end_all():
+        if await self.core.stop_orders.end_all():
             mark_obeyed(self.settings.state, os.getpid())
 
     async def _announce_changed_lists(self) -> None:

@@ -19,10 +19,11 @@ from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
+from mcp_server.calls.running_calls import RunningCalls
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands, StopCommand
-from mcp_server.calls.stops import RunningCalls
+from mcp_server.calls.stops import StopOrders
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.folders import prepare_folders
 from mcp_server.config.load import Configuration, get_limits, load_configuration
@@ -61,8 +62,8 @@ def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
     if isinstance(configuration, ConfigFaults):
         raise BuildError(str(configuration))
     menus = configuration.policy.menus
-    if settings.mode is not None and menus.get(settings.mode) is None:
-        raise BuildError(f"there is no mode `{settings.mode}`; the modes are {', '.join(mode.name for mode in menus)}.")
+    if settings.mode is not None and menus.by_name.get(settings.mode) is None:
+        raise BuildError(f"there is no mode `{settings.mode}`; there are {', '.join(mode.name for mode in menus)}.")
     return configuration
 
 
@@ -118,9 +119,7 @@ def build_core(
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock, new_id=new_id)
     holds, session_objects = Holds(store), ObjectRegistry(log_failure)
     changes = build_posture_changes(configuration, settings, store)
-    running_calls = RunningCalls(
-        store, holds, redactor.redact, new_id, changes.postures.get_known_principals, settings.state
-    )
+    running_calls = RunningCalls(settings.state, redactor.redact)
     release_session = partial(release_left_session, session_objects, running_calls)
     return Core(
         store=store,
@@ -132,6 +131,7 @@ def build_core(
         sessions=Sessions(store, holds, new_id, make_session_handle, release_session),
         session_objects=session_objects,
         running_calls=running_calls,
+        stop_orders=StopOrders(running_calls, store, holds, new_id, changes.postures.get_known_principals),
         sandbox=sandbox,
         redactor=redactor,
         conversation=new_id(),
@@ -256,7 +256,7 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.resolver import CallResolver
     from mcp_server.calls.results import ResultFilter
-    from mcp_server.calls.stops import register_child_process
+    from mcp_server.calls.running_calls import register_child_process
     from mcp_server.calls.summaries import SummarySchedule
     from mcp_server.guards.spill import open_swept_spill
 
@@ -280,6 +280,7 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
         run_memory=SummarySchedule(store, config.folding),
         phases=PhaseLogs(store, configuration.policy),
         running_calls=core.running_calls,
+        stop_orders=core.stop_orders,
         failed=lambda tool, fault: log_failure(f"the tool {tool}", fault),
     )
 
@@ -319,11 +320,10 @@ def build_run_lifecycle(
 def build_port_factories(
     configuration: Configuration, settings: Settings, core: Core, guards: Guards, memory: "ProjectMemory"
 ) -> "PortFactories":
-    from mcp_server.calls.context import PortFactories
+    from mcp_server.calls.context import PortFactories, SeenBy
     from mcp_server.calls.documents import build_document_stores
     from mcp_server.calls.messages import PersonChannel
     from mcp_server.calls.results import wrap_progress
-    from mcp_server.calls.sessions import SeenBy
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex

@@ -1,6 +1,7 @@
 """What is an approval bound to?"""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -8,7 +9,7 @@ from typing import Any, cast
 import anyio
 
 from mcp_server.calls.approval_text import FOLDERS, STANDS
-from mcp_server.calls.request import CANONICAL, ResolvedCall
+from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import ApprovedCall
@@ -21,6 +22,7 @@ from mcp_server.state.engine.rows import Judged
 # What is an approval bound to? The arguments that decide what the call does, and where their paths lead.
 
 NOTHING = object()
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -29,36 +31,36 @@ class Binding:
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor
 
-    def find_destinations(self, found: ResolvedCall, facts: Arguments) -> Arguments:
+    def find_destinations(self, call: ResolvedCall, facts: Arguments) -> Arguments:
         """Return which path arguments lead elsewhere, and where; which folders they name; and the facts the call
         depends on."""
-        given = {name: found.arguments[name] for name in found.tool.places if name in found.arguments}
+        given = {name: call.arguments[name] for name in call.tool.places if name in call.arguments}
         there = {name: _apply(value, self.jail.resolve_links) for name, value in given.items()}
         leads = {name: there[name] for name in given if there[name] != given[name]}
         # By the time the call runs, the same name may belong to another folder.
-        known: Mapping[str, Any] = found.tool.arguments.get("properties", {})
-        named = {name: found.arguments.get(name, known.get(name, {}).get("default")) for name in found.tool.places}
+        known: Mapping[str, Any] = call.tool.arguments.get("properties", {})
+        named = {name: call.arguments.get(name, known.get(name, {}).get("default")) for name in call.tool.places}
         folders = {name: _apply(value, self._get_folder_identity) for name, value in named.items()}
         return {**leads, FOLDERS: folders, **({STANDS: facts} if facts else {})}
 
     def _get_folder_identity(self, path: str) -> str:
-        found = self.jail.find_folder_identity(path)
-        return f"{found[0]}:{found[1]}" if found else ""
+        identity = self.jail.find_folder_identity(path)
+        return f"{identity[0]}:{identity[1]}" if identity else ""
 
-    def build_approved_call(self, found: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
+    def build_approved_call(self, call: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
         """Build the call as an approval must describe it. A connection that keeps no session has none to bind it to."""
-        session = replace(judged.session, id="", run="") if found.live.passing else judged.session
-        demand = judged.decision.demand or Demand(found.tool.effect, found.tool.profile)
-        digest = self._digest_deciding_arguments(found.tool, found.arguments, leads)
-        exact = Effect.EXEC in (found.tool.effect, demand.effect)
-        asked = ApprovedCall.build_from_demand(session, judged.posture, found.tool.name, demand, digest)
+        session = replace(judged.session, id="", run="") if call.live.passing else judged.session
+        demand = judged.decision.demand or Demand(call.tool.effect, call.tool.profile)
+        digest = self._digest_deciding_arguments(call.tool, call.arguments, leads)
+        exact = Effect.EXEC in (call.tool.effect, demand.effect)
+        approved = ApprovedCall.build_from_demand(session, judged.posture, call.tool.name, demand, digest)
         return replace(
-            asked,
+            approved,
             # Nobody approves for a whole session what they cannot see in full. Nor a call that depends on more than its
             # arguments, unless the approval is for these arguments alone.
-            lasting=asked.lasting and not self._has_secret(found.arguments) and (exact or not found.tool.stands_on),
+            lasting=approved.lasting and not self._has_secret(call.arguments) and (exact or not call.tool.stands_on),
             exact=exact,
-            loose=found.loose,
+            loose=call.loose,
         )
 
     def _digest_deciding_arguments(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:

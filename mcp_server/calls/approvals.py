@@ -76,13 +76,13 @@ class Approvals:
     seconds: float
 
     async def ask(
-        self, found: ResolvedCall, wanted: ApprovedCall, decision: Decision, judged: QuestionRow, leads: Arguments
+        self, call: ResolvedCall, wanted: ApprovedCall, decision: Decision, judged: QuestionRow, leads: Arguments
     ) -> ApprovalGrant | Problem:
         """Return an approval for this call, or why there is none. Raises if the question ends this call."""
-        carried = await self._find_carried_question(found, wanted) if found.asked.client.carried else None
+        carried = await self._find_carried_question(call, wanted) if call.request.client.carried else None
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
-            return self._redeem_answer(found, wanted, await self._apply_later_refusal(found, carried))
-        by_client = self._may_client_answer(found, decision)
+            return self._redeem_answer(call, wanted, await self._apply_later_refusal(call, carried))
+        by_client = self._may_client_answer(call, decision)
         if carried is None:
             known = await self.store.read(
                 partial(approvals.find_standing_approval, call=wanted, now=self.clock.now_ns())
@@ -92,19 +92,19 @@ class Approvals:
                 and known.answer is not ApprovalAnswer.OPEN
                 and self._is_answer_valid(known, by_client)
             ):
-                return self._redeem_answer(found, wanted, known, carried=False)
-            whole = approval_text.format_question(found.tool, found.arguments, decision, self.redactor, leads)
+                return self._redeem_answer(call, wanted, known, carried=False)
+            whole = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
-                return approval_text.build_unreadable_question_problem(found.tool, len(whole))
+                return approval_text.build_unreadable_question_problem(call.tool, len(whole))
             carried = await self._open_question(wanted, whole, judged)
         if not by_client or carried.whole or carried.tries >= MOST_TRIES:
             return approval_text.build_missing_approval_problem(decision, carried, self.seconds)
-        return await self._ask_through_client(found, carried, decision)
+        return await self._ask_through_client(call, carried, decision)
 
-    def _may_client_answer(self, found: ResolvedCall, decision: Decision) -> bool:
+    def _may_client_answer(self, call: ResolvedCall, decision: Decision) -> bool:
         demand = decision.demand
-        trusted = demand is not None and self.trust.may_client_answer(found.tool.name, demand)
-        return trusted and found.asked.client.can("elicitation")
+        trusted = demand is not None and self.trust.may_client_answer(call.tool.name, demand)
+        return trusted and call.request.client.can("elicitation")
 
     def _is_answer_valid(self, known: Approval, by_client: bool) -> bool:
         """Accept a person's answer. Accept a client's only if it may still answer, and its refusal only that one
@@ -113,9 +113,9 @@ class Approvals:
             return True
         return known.answer is ApprovalAnswer.YES and by_client
 
-    async def _find_carried_question(self, found: ResolvedCall, wanted: ApprovedCall) -> Approval | None:
+    async def _find_carried_question(self, call: ResolvedCall, wanted: ApprovedCall) -> Approval | None:
         """Find the question that the client brings back, if it was about this call."""
-        for key in found.asked.client.carried:
+        for key in call.request.client.carried:
             if not key.startswith(KEY):
                 continue
             known = await self.store.read(partial(approval_questions.find_approval, id=key.removeprefix(KEY)))
@@ -124,21 +124,21 @@ class Approvals:
         return None
 
     def _redeem_answer(
-        self, found: ResolvedCall, wanted: ApprovedCall, known: Approval, carried: bool = True
+        self, call: ResolvedCall, wanted: ApprovedCall, known: Approval, carried: bool = True
     ) -> ApprovalGrant | Problem:
         if known.is_redeemable(wanted, self.clock.now_ns(), carried):
             return ApprovalGrant(known, carried)
         if known.answer is ApprovalAnswer.NO:
-            return approval_text.build_denied_approval_problem(found.tool, known.reason)
-        why = known.void or "it has expired, or the posture or the stage has changed since"
-        return approval_text.build_lapsed_approval_problem(found.tool, "it was already used" if known.is_spent else why)
+            return approval_text.build_denied_approval_problem(call.tool, known.reason)
+        why = known.void or "it has expired, or the posture or the stage changed since"
+        return approval_text.build_lapsed_approval_problem(call.tool, "it was used already" if known.is_spent else why)
 
-    async def _apply_later_refusal(self, found: ResolvedCall, known: Approval) -> Approval:
+    async def _apply_later_refusal(self, call: ResolvedCall, known: Approval) -> Approval:
         """Apply a refusal that comes back with the question after an approval at the terminal: the later answer
         holds."""
-        if known.answer is not ApprovalAnswer.YES or known.used or not found.asked.client.get_note(KEY + known.id):
+        if known.answer is not ApprovalAnswer.YES or known.used or not call.request.client.get_note(KEY + known.id):
             return known
-        heard = await self._put_question(found, known)
+        heard = await self._put_question(call, known)
         return (heard.said is FormAnswer.NO and await self._record_answer(known, heard)) or known
 
     async def _open_question(self, wanted: ApprovedCall, whole: str, judged: QuestionRow) -> Approval:
@@ -149,31 +149,31 @@ class Approvals:
         return await self.store.write(lambda tx: approvals.record_question(tx, draft, judged))
 
     async def _ask_through_client(
-        self, found: ResolvedCall, approval: Approval, decision: Decision
+        self, call: ResolvedCall, approval: Approval, decision: Decision
     ) -> ApprovalGrant | Problem:
         """Ask through the client. In the newer protocol era the first attempt ends the call, and the client makes it
         again with the answer."""
         heard: FormReply | None = None
         with self._cancel_when_settled(approval):
-            heard = await self._put_question(found, approval)
+            heard = await self._put_question(call, approval)
         # If the person answered at a terminal, that answer holds, and the client's form is withdrawn.
         settled = await (
             self._record_answer(approval, heard) if heard else self.store.read(self._build_approval_query(approval))
         )
         if settled is None or settled.void:
-            why = settled.void if settled else "it has expired or was already used"
-            return approval_text.build_lapsed_approval_problem(found.tool, why)
+            why = settled.void if settled else "it has expired or was used already"
+            return approval_text.build_lapsed_approval_problem(call.tool, why)
         if settled.answer is ApprovalAnswer.OPEN:
             return approval_text.build_missing_approval_problem(
                 decision, settled, self.seconds, heard.why if heard else ""
             )
         if settled.answer is not ApprovalAnswer.YES:
-            return approval_text.build_denied_approval_problem(found.tool, settled.reason)
+            return approval_text.build_denied_approval_problem(call.tool, settled.reason)
         return ApprovalGrant(settled, carried=True)
 
-    async def _put_question(self, found: ResolvedCall, approval: Approval) -> FormReply:
+    async def _put_question(self, call: ResolvedCall, approval: Approval) -> FormReply:
         key, more = KEY + approval.id, approval_text.build_scope_field(approval)
-        return await approval_form.ask_person(found.asked.client, self.clock, key, approval.message, more)
+        return await approval_form.ask_person(call.request.client, self.clock, key, approval.message, more)
 
     @contextmanager
     def _cancel_when_settled(self, approval: Approval) -> Generator[None, None, None]:

@@ -83,7 +83,7 @@ def normalise_carrier_arguments(carrier_arguments: Arguments, policy: Policy) ->
     mode = arguments.get("mode")
     if (
         isinstance(mode, str)
-        and policy.menus.get(mode)
+        and policy.menus.by_name.get(mode)
         and not has_argument(tool, "mode")
         and carrier_arguments.get("mode", mode) == mode
     ):

@@ -9,7 +9,7 @@ from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.context import Client, Person, Progress, SessionObjects
 from mcp_server.model.documents import Records
-from mcp_server.model.files import Files
+from mcp_server.model.files import Files, Stamp
 from mcp_server.model.index import Index
 from mcp_server.model.memory import Memory
 from mcp_server.model.network import Network
@@ -20,12 +20,27 @@ from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
 from mcp_server.policy.rule_trees import build_hidden_test
+from mcp_server.state.store import Store
 
 if TYPE_CHECKING:
     # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
     made_once = property
 else:
     from functools import cached_property as made_once
+
+
+@dataclass(frozen=True)
+class SeenBy:
+    """What a session has read: it may change only what it has seen as it is now. The session `` has seen nothing."""
+
+    store: Store
+    session: str = ""
+
+    def remember(self, path: str, stamp: Stamp) -> None:
+        self.store.remember_seen(self.session, path, stamp)
+
+    def recall(self, path: str) -> Stamp | None:
+        return self.store.recall_seen(self.session, path)
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ class PortFactories:
 @dataclass(frozen=True)
 class ToolContext:
     _ports: PortFactories
-    _found: ResolvedCall
+    _resolved: ResolvedCall
     _profile: Profile
     _call: Callable[[str, Arguments], Awaitable[Ending]]
     _open_desk: Callable[[], MenuNavigator]
@@ -57,7 +72,7 @@ class ToolContext:
 
     @property
     def client(self) -> Client:
-        return self._found.asked.client
+        return self._resolved.request.client
 
     @made_once
     def navigator(self) -> MenuNavigator:
@@ -70,12 +85,12 @@ class ToolContext:
 
     @made_once
     def hides(self) -> Callable[[str], bool] | None:
-        found, policy = self._found, self._policy
-        return build_hidden_test(found.tool, found.readings, policy) if policy.rules.every else None
+        call, policy = self._resolved, self._policy
+        return build_hidden_test(call.tool, call.readings, policy) if policy.rules.every else None
 
     @made_once
     def progress(self) -> Progress:
-        return self._ports.progress(self._found.asked.progress)
+        return self._ports.progress(self._resolved.request.progress)
 
     @made_once
     def files(self) -> Files:
@@ -99,7 +114,7 @@ class ToolContext:
 
     @made_once
     def records(self) -> Records:
-        return self._ports.records(self._found.live, self.session, self._found.tool.name)
+        return self._ports.records(self._resolved.live, self.session, self._resolved.tool.name)
 
     @property
     def index(self) -> Index:

@@ -44,7 +44,7 @@ class HealthResponse:
         return " ".join(dict.fromkeys(answers))
 
     async def _start_repair(self, principal: str, reason: str) -> str:
-        now, choice = await self.changes.load_posture_and_choice(principal)
+        now, choice = await self.changes.postures.reread_with_choice(principal)
         if now.work_mode is WorkMode.REPAIR:
             return "The work mode is already `repair`."
         if (pending := find_pending_repair(choice)) is not None:

@@ -1,6 +1,7 @@
 """What does the ledger record about a call? A row before it runs, one after, and one for every call that does not
 run."""
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +10,11 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
-from mcp_server.calls.approval_binding import Binding
+from mcp_server.calls.approval_binding import CANONICAL, Binding
 from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
-from mcp_server.calls.request import CallRequest, ResolvedCall, measure_arguments
-from mcp_server.calls.sessions import get_listing_key
+from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
@@ -69,39 +69,39 @@ class LedgerRecorder:
     """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
 
     async def record_intent(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Record what is about to run. The same transaction uses up the approval and counts a unit."""
-        intent = self._build_row(IntentRow, found, posture, decision)
+        intent = self._build_row(IntentRow, call, posture, decision)
         terms = None
         if yes is not None or posture.run_control is RunControl.ASSISTED:
-            terms = self._build_question_terms(found, intent, yes, facts)
+            terms = self._build_question_terms(call, intent, yes, facts)
         # A call cancelled meanwhile is recorded all the same, and its row would be left without an outcome.
         with anyio.CancelScope(shield=True):
             return await self.store.record_intent(intent, terms)
         raise AssertionError("a scope that is never cancelled suppresses nothing")
 
-    async def record_refusal(self, found: ResolvedCall, posture: Posture, decision: Decision) -> None:
-        await self.store.record_decision(self._build_row(RefusalRow, found, posture, decision))
+    async def record_refusal(self, call: ResolvedCall, posture: Posture, decision: Decision) -> None:
+        await self.store.record_decision(self._build_row(RefusalRow, call, posture, decision))
 
     def prepare_question(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
     ) -> tuple[ApprovedCall, Questioned, Arguments]:
         """Return what an approval must cover, the row for the question, and where the links of its paths lead now."""
-        judged = self._build_row(Questioned, found, posture, decision)
-        leads = self.binding.find_destinations(found, facts)
-        return self.binding.build_approved_call(found, judged, leads), judged, leads
+        judged = self._build_row(Questioned, call, posture, decision)
+        leads = self.binding.find_destinations(call, facts)
+        return self.binding.build_approved_call(call, judged, leads), judged, leads
 
-    async def record_unresolved_call(self, asked: CallRequest, posture: Posture, problem: Problem) -> None:
-        digest, size = measure_arguments(asked.arguments)
+    async def record_unresolved_call(self, request: CallRequest, posture: Posture, problem: Problem) -> None:
+        digest, size = measure_arguments(request.arguments)
         decision = Decision(Verdict.DENY, Layer.FIND, problem.code, reason=problem.code.meaning)
         refused = RefusalRow(
-            session=asked.live.session,
+            session=request.live.session,
             posture=posture,
-            tool=self.redact(asked.tool[:LONGEST_TEXT])[:LONGEST_NAME],
+            tool=self.redact(request.tool[:LONGEST_TEXT])[:LONGEST_NAME],
             decision=decision,
-            origin=self._build_origin(asked, asked.live),
-            tool_count=self.tool_count(asked.live.session, posture),
+            origin=self._build_origin(request, request.live),
+            tool_count=self.tool_count(request.live.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
         )
@@ -110,15 +110,15 @@ class LedgerRecorder:
         await self.store.record_decision(refused)
 
     def record_outcome(
-        self, found: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
+        self, call: ResolvedCall, underway: CallRecord, ending: str, shown: Ending | None = None, size: int = 0
     ) -> None:
         """Record how the call ended. No call waits for this: only the row before was promised."""
         text = shown.text if shown is not None else ""
         code = shown.code if isinstance(shown, Problem) else None
         notes: tuple[tuple[str, str], ...] = ()
         if isinstance(shown, Done) and (underway.effect in CHANGING_FILES or "notes" in shown.meta):
-            notes = tuple(self._collect_notes(found, underway, shown))
-        ran_command = found.tool.subject is not None and found.tool.subject[1] is RuleSubject.COMMAND
+            notes = tuple(self._collect_notes(call, underway, shown))
+        ran_command = call.tool.subject is not None and call.tool.subject[1] is RuleSubject.COMMAND
         self.store.record_outcome(
             OutcomeRow(
                 intent=underway.intent,
@@ -127,69 +127,68 @@ class LedgerRecorder:
                 latency_us=(time.perf_counter_ns() - underway.at_ns) // 1000,
                 result_bytes=size,
                 shown_bytes=len(text),
-                session=found.live.session.id,
-                tool=found.tool.name,
+                session=call.live.session.id,
+                tool=call.tool.name,
                 run=underway.run,
                 notes=notes,
-                tested=find_test_outcome(found.tool, found.arguments, shown, self.read_line) if ran_command else "",
+                tested=find_test_outcome(call.tool, call.arguments, shown, self.read_line) if ran_command else "",
             )
         )
 
-    def _collect_notes(self, found: ResolvedCall, underway: CallRecord, shown: Done) -> Iterator[tuple[str, str]]:
+    def _collect_notes(self, call: ResolvedCall, underway: CallRecord, shown: Done) -> Iterator[tuple[str, str]]:
         """Collect what a summary of the run will need and the ledger does not hold, since it holds no arguments."""
         said = shown.meta.get("notes")
         if isinstance(said, Mapping):
             yield from ((str(kind), self.redact(str(text))) for kind, text in cast(Mapping[str, Any], said).items())
         if underway.effect in CHANGING_FILES:
-            paths = (found.arguments.get(name) for name in found.tool.places)
+            paths = (call.arguments.get(name) for name in call.tool.places)
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
     def _build_question_terms(
-        self, found: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
+        self, call: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
     ) -> QuestionTerms | None:
         """Return what the call needs besides its record, if it was approved or may end a unit."""
         changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
-        counted = intent.posture.run_control is RunControl.ASSISTED and changes and not found.tool.meta
+        counted = intent.posture.run_control is RunControl.ASSISTED and changes and not call.tool.meta
         if yes is None and not counted:
             return None
-        unit = ("" if found.live.passing else intent.session.id) if counted else None
+        unit = ("" if call.live.passing else intent.session.id) if counted else None
         if yes is None:
             return QuestionTerms(unit=unit)
-        # Look up again where its paths lead: a link may have changed since the person was asked.
-        wanted = self.binding.build_approved_call(found, intent, self.binding.find_destinations(found, facts))
+        # Look up again where its paths lead: a link may have changed since the person was request.
+        wanted = self.binding.build_approved_call(call, intent, self.binding.find_destinations(call, facts))
         return QuestionTerms(yes.approval.id, wanted, yes.carried, unit)
 
-    def _build_row(self, kind: type[JudgedT], found: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
-        digest, size = found.measure
+    def _build_row(self, kind: type[JudgedT], call: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:
         if decision.demand is None:
             # Refused before its arguments were looked at: record what the tool does in general.
-            decision = replace(decision, demand=Demand(found.tool.effect, found.tool.profile))
+            decision = replace(decision, demand=Demand(call.tool.effect, call.tool.profile))
         elif why := decision.demand.confirm:
             # The person is shown which file it is about; the record holds no arguments.
-            told = decision.reason.replace(why.rstrip("."), mask_quoted_arguments(why.rstrip("."), found.arguments))
+            told = decision.reason.replace(why.rstrip("."), mask_quoted_arguments(why.rstrip("."), call.arguments))
             decision = replace(decision, reason=self.redact(told))
         if decision.code is Code.INVALID_ARGUMENTS:
             # The message to the caller repeats argument values, and any of them may be a secret.
             decision = replace(decision, reason=decision.code.meaning)
-        session = found.live.session
+        session = call.live.session
         stage = get_current_stage(session, posture)
         judged = kind(
             session=session if stage is session.stage else replace(session, stage=stage),
             posture=posture,
-            tool=found.tool.name,
+            tool=call.tool.name,
             decision=decision,
-            origin=self._build_origin(found.asked, found.live),
-            tool_count=self.tool_count(found.live.session, posture),
-            arguments_sha256=digest,
-            arguments_bytes=size,
-            carrier=found.carrier.name if found.carrier and found.carrier is not found.tool else None,
+            origin=self._build_origin(call.request, call.live),
+            tool_count=self.tool_count(call.live.session, posture),
+            arguments_sha256=call.digest,
+            arguments_bytes=call.size,
+            carrier=call.carrier.name if call.carrier and call.carrier is not call.tool else None,
         )
         if self.notice:
             self.notice(judged)
         return judged
 
-    def _build_origin(self, asked: CallRequest, live: LiveSession) -> Origin:
-        name = asked.client.name[:LONGEST_TEXT]
+    def _build_origin(self, request: CallRequest, live: LiveSession) -> Origin:
+        name = request.client.name[:LONGEST_TEXT]
         client = self._client_names.get(name)
         if client is None:
             if len(self._client_names) > MOST_COUNTED:
@@ -198,11 +197,17 @@ class LedgerRecorder:
         return Origin(
             conversation=self.conversation,
             client=client,
-            transport=asked.transport,
-            surface=asked.surface,
+            transport=request.transport,
+            surface=request.surface,
             passing=live.passing,
-            within=asked.within.record if asked.within else None,
+            within=request.within.record if request.within else None,
         )
+
+
+def measure_arguments(arguments: Arguments) -> tuple[str, int]:
+    """Return what a row holds in place of the arguments: the digest of their canonical form, and its length."""
+    canonical = CANONICAL.encode(arguments).encode()
+    return hashlib.sha256(canonical).hexdigest(), len(canonical)
 
 
 def mask_quoted_arguments(why: str, arguments: Arguments) -> str:
@@ -232,7 +237,7 @@ def build_tool_counter(current_policy: CurrentPolicy) -> Callable[[Session, Post
         if policy is not judged[0]:
             known.clear()
             judged[0] = policy
-        key = (get_listing_key(session), session.held is None, session.pinned, session.flat, posture)
+        key = (session.listing_key, session.held is None, session.pinned, session.flat, posture)
         if key not in known:
             if len(known) > MOST_COUNTED:
                 known.clear()

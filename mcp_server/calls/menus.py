@@ -14,7 +14,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.request import CallRequest
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place, get_listing_key
+from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place
 from mcp_server.model.menus import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
@@ -72,7 +72,7 @@ class MenuNavigator:
     """The connection must switch to this navigator's live session, which may not be the one the call came from."""
 
     def show_menu(self) -> Ending:
-        mode = self.policy.menus.get(self.live.session.mode)
+        mode = self.policy.menus.by_name.get(self.live.session.mode)
         return self._describe_root() if mode is None else self._describe_mode(mode)
 
     async def enter(self, query: str) -> Ending:
@@ -116,7 +116,7 @@ class MenuNavigator:
         return moved
 
     async def leave(self) -> Ending:
-        before = self.policy.menus.get(self.live.session.mode)
+        before = self.policy.menus.by_name.get(self.live.session.mode)
         if before is None:
             return Problem(
                 Code.ALREADY_AT_ROOT, "there is no mode to leave; you are at ROOT.", "Enter one with `menu_enter`."
@@ -143,7 +143,7 @@ class MenuNavigator:
         return ending
 
     def _note_former_place(self, before: Session) -> None:
-        if get_listing_key(before) != get_listing_key(self.live.session):
+        if before.listing_key != self.live.session.listing_key:
             self.session_before = before
 
     async def change_phase(self, before: str | None, after: str | None, reason: str) -> Problem | None:
@@ -156,7 +156,7 @@ class MenuNavigator:
         names = ", ".join(mode.name for mode in self.policy.menus)
         match route(query, self.policy.menus):
             case Route(mode=name):
-                mode = self.policy.menus.get(name)
+                mode = self.policy.menus.by_name.get(name)
                 assert mode is not None, "the router answers with modes of the menus it was given"
                 return mode
             case RouteChoice(candidates=candidates):

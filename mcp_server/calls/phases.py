@@ -37,13 +37,13 @@ class PhaseLogs:
         kept = await build_document_stores(self.store, live, session, "").session.get(KIND, session.run)
         return Log.from_body(kept.body).spent.get(phase, 0) if kept else 0
 
-    async def count_call(self, found: ResolvedCall, demand: Demand) -> None:
+    async def count_call(self, call: ResolvedCall, demand: Demand) -> None:
         """Count the call before it runs. Raises if parallel calls have taken the last one meanwhile."""
-        if found.tool.meta:
+        if call.tool.meta:
             return
-        within = _get_parent_tool(found)
-        changes = may_change_workspace(found.tool, demand.effect, within)
-        step = find_counted_step(found.live.session, found.tool, self.policy.menus, within)
+        within = _get_parent_tool(call)
+        changes = may_change_workspace(call.tool, demand.effect, within)
+        step = find_counted_step(call.live.session, call.tool, self.policy.menus, within)
 
         def change(log: Log) -> Log:
             if step is not None and not log.count_calls_left(step):
@@ -51,21 +51,21 @@ class PhaseLogs:
                 raise Refusal(Problem(Code.PHASE_SPENT, spent.reason, spent.way_out))
             return record_call_start(log, step, changes)
 
-        await self._update_log(found, change, "begun")
+        await self._update_log(call, change, "begun")
 
-    async def record_proof(self, found: ResolvedCall, ending: Ending) -> None:
+    async def record_proof(self, call: ResolvedCall, ending: Ending) -> None:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
-        if found.live.session.phase is None:  # the call itself may have ended the run
+        if call.live.session.phase is None:  # the call itself may have ended the run
             return
-        if not is_test_call(found.tool, found.arguments, _get_parent_tool(found), self.policy.read_line):
+        if not is_test_call(call.tool, call.arguments, _get_parent_tool(call), self.policy.read_line):
             return
         code = get_ending_facts(ending).get("exit_code")
         with suppress(Refusal):
-            await self._update_log(found, lambda log: record_test_end(log, code), "tests ran")
+            await self._update_log(call, lambda log: record_test_end(log, code), "tests ran")
 
-    async def _update_log(self, found: ResolvedCall, change: Callable[[Log], Log], event: str) -> None:
-        session = found.live.session
-        drawer = build_document_stores(self.store, found.live, session, found.tool.name).session
+    async def _update_log(self, call: ResolvedCall, change: Callable[[Log], Log], event: str) -> None:
+        session = call.live.session
+        drawer = build_document_stores(self.store, call.live, session, call.tool.name).session
         kept = await drawer.get(KIND, session.run)
         for _ in range(ATTEMPTS):
             kept = kept or Document(KIND, session.run, Log().body, str(session.phase))
@@ -79,8 +79,8 @@ class PhaseLogs:
         raise Refusal(Problem(Code.BUSY, "too many calls in this session are running at once; this one did not run."))
 
 
-def _get_parent_tool(found: ResolvedCall) -> str | None:
-    return found.asked.within.tool if found.asked.within else None
+def _get_parent_tool(call: ResolvedCall) -> str | None:
+    return call.request.within.tool if call.request.within else None
 
 
 def get_ending_facts(ending: Ending) -> Mapping[str, Any]:

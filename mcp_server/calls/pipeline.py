@@ -31,8 +31,9 @@ from mcp_server.calls.resolver import (
     announce_move,
 )
 from mcp_server.calls.results import ResultFilter, check_ending
+from mcp_server.calls.running_calls import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.runs import RunLifecycle
-from mcp_server.calls.stops import RunningCalls, mark_acting, mark_asking
+from mcp_server.calls.stops import StopOrders
 from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Verdict
@@ -62,230 +63,234 @@ class Pipeline:
     run_memory: SummarySchedule
     phases: PhaseLogs
     running_calls: RunningCalls
+    stop_orders: StopOrders
     failed: Callable[[str, BaseException], None]
     """Receives exceptions that are our own fault; the client never sees them."""
 
-    async def run(self, asked: CallRequest) -> Ending:
+    async def run(self, request: CallRequest) -> Ending:
         """Run one call, from the request to the answer. Nothing fails open: without a record, nothing runs."""
         try:
             if self.current_policy.stale:
                 await self.current_policy.renew()
-            found = await self.resolver.resolve_call(asked)
-            if isinstance(found, Problem):
-                return await self.refuse_unresolved_call(asked, found)
-            running = await self.running_calls.enter(found)
+            call = await self.resolver.resolve_call(request)
+            if isinstance(call, Problem):
+                return await self.refuse_unresolved_call(request, call)
+            if not self.stop_orders.enlisted:
+                await self.stop_orders.enlist()
+            running = self.running_calls.enter(call)
             try:
                 with running.scope:
-                    entered = found if found.carrier is None else await self.enter_carried_mode(found, found.carrier)
+                    entered = call if call.carrier is None else await self.enter_carried_mode(call, call.carrier)
                     return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
                 # Only a call that the person stopped gets here.
                 return self.result_filter.filter_problem(running.build_stopped_problem())
             finally:
                 self.running_calls.leave(running)
-        except Refusal as trouble:
+        except Refusal as refused:
             # The state could not be written, and without a record nothing runs.
-            return self.result_filter.filter_problem(trouble.problem)
+            return self.result_filter.filter_problem(refused.problem)
 
-    async def decide_and_act(self, found: ResolvedCall) -> Ending:
+    async def decide_and_act(self, call: ResolvedCall) -> Ending:
         """Decide, ask if needed, decide again: only the last decision counts, because things may change while the
         person answers."""
-        yes: ApprovalGrant | None = None
+        grant: ApprovalGrant | None = None
+        principal = call.request.principal
         while True:
-            found = await self.bring_up_to_date(found)
-            posture = await self.postures.get_current(found.asked.principal)
-            decision = await self.decide(found, posture, approved=yes is not None)
+            call = await self.bring_up_to_date(call)
+            posture = await self.postures.get_current(principal)
+            decision = await self.decide(call, posture, approved=grant is not None)
+            if decision.verdict is not Verdict.ALLOW and not await self.postures.is_current(principal, posture):
+                continue
             if decision.verdict is Verdict.DENY:
-                if await self.postures.reread(found.asked.principal) != posture:
-                    # The person has changed it at a terminal, and this server has not noticed yet.
-                    continue
-                return await self.refuse(found, posture, decision)
-            if found.live.passing and found.tool.stays(found.arguments):
-                return await self.refuse_unresolved_call(found.asked, NOBODY_COMES_BACK)
+                return await self.refuse(call, posture, decision)
+            if call.live.passing and call.tool.stays(call.arguments):
+                return await self.refuse_unresolved_call(call.request, NOBODY_COMES_BACK)
             if decision.verdict is not Verdict.ALLOW:
-                answer = await self.ask_person(found, posture, decision)
+                answer = await self.ask_person(call, posture, decision)
                 if isinstance(answer, Problem):
                     return self.result_filter.filter_problem(answer)
-                yes = answer
+                grant = answer
                 continue
             # Look again: the facts may have changed since the person was asked.
-            again = yes is not None and found.tool.stands_on is not None
-            facts = await self.find_standing_facts(found, posture, decision) if again else NO_FACTS
+            look_again = grant is not None and call.tool.stands_on is not None
+            facts = await self.find_standing_facts(call, posture, decision) if look_again else NO_FACTS
             if isinstance(facts, Problem):
-                return await self.refuse_unapproved_call(found, posture, facts)
-            begun = await self.begin_call(found, posture, decision, yes, facts)
+                return await self.refuse_unapproved_call(call, posture, facts)
+            begun = await self.begin_call(call, posture, decision, grant, facts)
             match begun:
                 case int():
-                    return await self.act(found, posture, decision, begun, facts)
+                    return await self.act(call, posture, decision, begun, facts)
                 case ApprovalLapsed():
                     return await self.refuse_unapproved_call(
-                        found, posture, build_lapsed_approval_problem(found.tool, begun.why)
+                        call, posture, build_lapsed_approval_problem(call.tool, begun.why)
                     )
                 case PostureMoved():
                     # The posture has changed; a decision under the old one does not count.
-                    await self.postures.refresh()
+                    await self.postures.reread(principal)
                 case RunPaused():
                     await self.runs.holds.refresh()
 
-    async def bring_up_to_date(self, found: ResolvedCall) -> ResolvedCall:
+    async def bring_up_to_date(self, call: ResolvedCall) -> ResolvedCall:
         """Apply the current rules, and look again at the folder that the call takes as a whole, if it takes one."""
         if self.current_policy.stale:
             await self.current_policy.renew()
         policy = self.current_policy.policy
-        if policy is not found.policy:
+        if policy is not call.policy:
             # New rules may be about places, and this call may not have been the one that took them over.
-            there = self.resolver.follow_links(found.tool, found.arguments, policy)
-            found = replace(found, led=there, policy=policy)
-        return await self.resolver.look_through_tree(found) if found.tool.tree else found
+            call = self.resolver.follow_links(call, policy)
+        return await self.resolver.look_through_tree(call) if call.tool.tree else call
 
     async def begin_call(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, grant: ApprovalGrant | None, facts: Arguments
     ) -> Begun:
         """Record the call, after taking its place in the budget: parallel calls see it before anything is awaited."""
-        found.live.common.spending.count_call(found.tool)
+        call.live.common.spending.count_call(call.tool)
         begun: Begun | None = None
         try:
-            begun = await self.recorder.record_intent(found, posture, decision, yes, facts)
+            begun = await self.recorder.record_intent(call, posture, decision, grant, facts)
             return begun
         finally:
             if not isinstance(begun, int):
-                found.live.common.spending.uncount_call(found.tool)
+                call.live.common.spending.uncount_call(call.tool)
 
     async def decide(
-        self, found: ResolvedCall, posture: Posture, approved: bool = False, mode: Mode | None = None
+        self, call: ResolvedCall, posture: Posture, approved: bool = False, mode: Mode | None = None
     ) -> Decision:
         """`mode` is one to enter first: decide as if the session were there already."""
-        live = found.live
+        live = call.live
         if self.runs.holds.known != {} or live.session.held is not None:
             await self.runs.refresh_hold(live)
         in_phase = await self.phases.count_phase_calls(live, live.session.phase) if live.session.phase else 0
         spent = live.common.spending.get_budget_use(in_phase)
-        within = found.asked.within.tool if found.asked.within else None
-        call = Call(found.tool.name, found.arguments, approved, spent, within, found.led, found.beneath)
+        within = call.request.within.tool if call.request.within else None
+        judged = Call(call.tool.name, call.arguments, approved, spent, within, call.led, call.beneath)
         session = replace(live.session, mode=mode.name) if mode else live.session
-        return decide(found.tool, call, session, posture, self.current_policy.policy)
+        return decide(call.tool, judged, session, posture, self.current_policy.policy)
 
-    async def enter_carried_mode(self, found: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
+    async def enter_carried_mode(self, call: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""
-        posture = await self.postures.get_current(found.asked.principal)
-        carrying = Call(carrier.name, found.asked.arguments)
-        decision = decide(carrier, carrying, found.live.session, posture, self.current_policy.policy)
+        posture = await self.postures.get_current(call.request.principal)
+        carrying = Call(carrier.name, call.request.arguments)
+        decision = decide(carrier, carrying, call.live.session, posture, self.current_policy.policy)
         if decision.verdict is Verdict.DENY:
-            return await self.refuse(replace(found, tool=carrier), posture, decision)
-        mode = self.resolver.find_wished_mode(found)
+            return await self.refuse(replace(call, tool=carrier), posture, decision)
+        mode = self.resolver.find_wished_mode(call)
         if isinstance(mode, Mode):
-            there = await self.decide_in_mode(found, posture, mode)
-            if there.verdict is Verdict.DENY:
-                return await self.refuse(found, posture, there)
-        entered = await self.resolver.enter_mode(found, mode) if isinstance(mode, Mode) else mode or found
-        return await self.refuse_unresolved_call(found.asked, entered) if isinstance(entered, Problem) else entered
+            in_mode = await self.decide_in_mode(call, posture, mode)
+            if in_mode.verdict is Verdict.DENY:
+                return await self.refuse(call, posture, in_mode)
+        entered = await self.resolver.enter_mode(call, mode) if isinstance(mode, Mode) else mode or call
+        return await self.refuse_unresolved_call(call.request, entered) if isinstance(entered, Problem) else entered
 
-    async def decide_in_mode(self, found: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
+    async def decide_in_mode(self, call: ResolvedCall, posture: Posture, mode: Mode) -> Decision:
         """Decide a carried call as if its mode were entered already: a call that will be refused must not move
         anything."""
-        found = await self.bring_up_to_date(found)
-        decision = await self.decide(found, posture, mode=mode)
-        return explain_mode_not_entered(found.tool, mode, decision, self.current_policy.policy)
+        call = await self.bring_up_to_date(call)
+        decision = await self.decide(call, posture, mode=mode)
+        return explain_mode_not_entered(call.tool, mode, decision, self.current_policy.policy)
 
-    async def refuse_unresolved_call(self, asked: CallRequest, problem: Problem) -> Ending:
-        posture = await self.postures.get_current(asked.principal)
-        await self.recorder.record_unresolved_call(asked, posture, problem)
+    async def refuse_unresolved_call(self, request: CallRequest, problem: Problem) -> Ending:
+        posture = await self.postures.get_current(request.principal)
+        await self.recorder.record_unresolved_call(request, posture, problem)
         return self.result_filter.filter_problem(problem)
 
-    async def refuse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
-        await self.recorder.record_refusal(found, posture, decision)
+    async def refuse(self, call: ResolvedCall, posture: Posture, decision: Decision) -> Ending:
+        await self.recorder.record_refusal(call, posture, decision)
         if decision.code is Code.BUDGET_SPENT:
-            await self.runs.pause_overspent_run(found.live, decision.reason)
+            await self.runs.pause_overspent_run(call.live, decision.reason)
         policy = self.current_policy.policy
-        problem = advise_other_mode(found, advise_thinking_with_handle(found, build_refusal_problem(decision)), policy)
-        return self.result_filter.filter_problem(advise_other_tools(found, problem, decision.instead, policy))
+        problem = advise_other_mode(call, advise_thinking_with_handle(call, build_refusal_problem(decision)), policy)
+        return self.result_filter.filter_problem(advise_other_tools(call, problem, decision.instead, policy))
 
-    async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
+    async def ask_person(self, call: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
-        facts = await self.find_standing_facts(found, posture, decision) if found.tool.stands_on else NO_FACTS
+        facts = await self.find_standing_facts(call, posture, decision) if call.tool.stands_on else NO_FACTS
         if isinstance(facts, Problem):
-            await self.refuse_unapproved_call(found, posture, facts)
+            await self.refuse_unapproved_call(call, posture, facts)
             return facts
-        wanted, judged, leads = self.recorder.prepare_question(found, posture, decision, facts)
+        wanted, judged, leads = self.recorder.prepare_question(call, posture, decision, facts)
         with mark_asking():
-            answer = await self.approvals.ask(found, wanted, decision, judged, leads)
+            answer = await self.approvals.ask(call, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
-            await self.refuse_unapproved_call(found, posture, answer)
+            await self.refuse_unapproved_call(call, posture, answer)
         return answer
 
     async def find_standing_facts(
-        self, found: ResolvedCall, posture: Posture, decision: Decision
+        self, call: ResolvedCall, posture: Posture, decision: Decision
     ) -> Arguments | Problem:
         """Look up what else decides what this call does, through ports that may only read."""
-        context = self._build_context(found, posture, decision, 0)
+        context = self._build_context(call, posture, decision, 0)
         reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
-        return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
+        return await look_up_facts(call.tool, reading, call.arguments, partial(self.failed, call.tool.name))
 
-    async def refuse_unapproved_call(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
+    async def refuse_unapproved_call(self, call: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """Record that a call needed an approval and has none."""
         decision = Decision(Verdict.DENY, Layer.CONFIRMATION, problem.code, problem.message)
-        await self.recorder.record_refusal(found, posture, decision)
+        await self.recorder.record_refusal(call, posture, decision)
         return self.result_filter.filter_problem(problem)
 
     async def act(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
     ) -> Ending:
-        effect = decision.demand.effect if decision.demand else found.tool.effect
-        underway = CallRecord(record, found.live.session.run, time.perf_counter_ns(), effect)
-        context = self._build_context(found, posture, decision, record)
+        effect = decision.demand.effect if decision.demand else call.tool.effect
+        underway = CallRecord(record, call.live.session.run, time.perf_counter_ns(), effect)
+        context = self._build_context(call, posture, decision, record)
         if facts:
             context = replace(context, stands=facts)
-        spending = found.live.common.spending
+        spending = call.live.common.spending
         if spending.begun_ns is None:
             spending.start_clock()
         mark_acting()
         try:
             # Cancelled while its row was written: the row stays, the tool does not run.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            ending = await self._run_tool(found, context)
+            ending = await self._run_tool(call, context)
             if isinstance(ending, Problem):
-                ending = advise_reading_first(found, ending, self.current_policy.policy)
-            shown = await self.result_filter.filter_ending(ending, found.tool)
+                ending = advise_reading_first(call, ending, self.current_policy.policy)
+            result = await self.result_filter.filter_ending(ending, call.tool)
         except Interruption as interruption:
-            found.live.common.spending.uncount_call(found.tool)
-            self.recorder.record_outcome(found, underway, interruption.recorded_as)
+            call.live.common.spending.uncount_call(call.tool)
+            self.recorder.record_outcome(call, underway, interruption.recorded_as)
             raise
         except anyio.get_cancelled_exc_class():
-            found.live.common.spending.uncount_call(found.tool)
-            self.recorder.record_outcome(found, underway, "cancelled")
+            call.live.common.spending.uncount_call(call.tool)
+            self.recorder.record_outcome(call, underway, "cancelled")
             raise
-        before = None
-        if not found.tool.meta:
-            self.spend(found, shown)
+        session_before = None
+        if not call.tool.meta:
+            self.spend(call, result)
             if posture.reasoning:
-                before = await self.runs.advance_stage(found.live, effect not in READING, isinstance(shown, Problem))
-        how = "done" if isinstance(shown, Done) else "problem"
-        self.recorder.record_outcome(found, underway, how, shown, len(ending.text))
-        if before is not None or context.opened_desk is not None:
-            await announce_move(found, context.opened_desk, before)
-        if self.run_memory.count_call(underway.run, underway.intent, found.measure[1] + len(shown.text)):
-            await self.update_run_summary(found, underway.run)
-        return shown
+                session_before = await self.runs.advance_stage(
+                    call.live, effect not in READING, isinstance(result, Problem)
+                )
+        how = "done" if isinstance(result, Done) else "problem"
+        self.recorder.record_outcome(call, underway, how, result, len(ending.text))
+        if session_before is not None or context.opened_desk is not None:
+            await announce_move(call, context.opened_desk, session_before)
+        if self.run_memory.count_call(underway.run, underway.intent, call.size + len(result.text)):
+            await self.update_run_summary(call, underway.run)
+        return result
 
-    async def update_run_summary(self, found: ResolvedCall, run: str) -> None:
-        """Summarise the run so far, which has grown long, and notify the clients that subscribed to the summary."""
+    async def update_run_summary(self, call: ResolvedCall, run: str) -> None:
+        """Summarise the run so far, which has grown long, and notify whoever subscribed to the summary."""
         if await self.run_memory.fold_run(run):
             for name in (run, LATEST):
-                await found.asked.client.announce_change("resource", format_summary_address(name))
+                await call.request.client.announce_change("resource", format_summary_address(name))
 
-    def spend(self, found: ResolvedCall, shown: Ending) -> None:
-        found.live.common.spending.add_result(shown, f"{found.tool.name} {found.measure[0]}")
-        if not found.live.passing:
-            found.live.session = replace(found.live.session, steps=found.live.session.steps + 1)
+    def spend(self, call: ResolvedCall, result: Ending) -> None:
+        call.live.common.spending.add_result(result, f"{call.tool.name} {call.digest}")
+        if not call.live.passing:
+            call.live.session = replace(call.live.session, steps=call.live.session.steps + 1)
 
-    async def _run_tool(self, found: ResolvedCall, context: ToolContext) -> Ending:
+    async def _run_tool(self, call: ResolvedCall, context: ToolContext) -> Ending:
         """Run the tool. Returns its own ending, or a problem in place of whatever it raised."""
-        tool, seconds = found.tool, found.tool.timeout
+        tool, seconds = call.tool, call.tool.timeout
         try:
             with anyio.move_on_after(seconds):
-                arguments = normalize_arguments(tool.arguments, found.arguments)
-                if not found.live.session.phase:
+                arguments = normalize_arguments(tool.arguments, call.arguments)
+                if not call.live.session.phase:
                     return check_ending(await tool.run(context, arguments))
-                return await self._run_in_phase(found, context, arguments)
+                return await self._run_in_phase(call, context, arguments)
             return Problem(
                 Code.TIMEOUT,
                 f"`{tool.name}` did not finish within {seconds:g} s and was stopped.",
@@ -304,24 +309,24 @@ class Pipeline:
                 "Try another way.",
             )
 
-    async def _run_in_phase(self, found: ResolvedCall, context: ToolContext, arguments: Arguments) -> Ending:
-        await self.phases.count_call(found, context.demand)
-        ending = check_ending(await found.tool.run(context, arguments))
-        await self.phases.record_proof(found, ending)
+    async def _run_in_phase(self, call: ResolvedCall, context: ToolContext, arguments: Arguments) -> Ending:
+        await self.phases.count_call(call, context.demand)
+        ending = check_ending(await call.tool.run(context, arguments))
+        await self.phases.record_proof(call, ending)
         return ending
 
-    def _build_context(self, found: ResolvedCall, posture: Posture, decision: Decision, record: int) -> ToolContext:
+    def _build_context(self, call: ResolvedCall, posture: Posture, decision: Decision, record: int) -> ToolContext:
         policy = self.current_policy.policy
         profile = posture.cap_profile(policy.ceiling).profile
-        demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
-        call = partial(self.run_nested_call, found, record)
-        open_desk = partial(self.navigators.open, found.asked, found.live, found.handle is not None)
-        return ToolContext(self.ports, found, profile, call, open_desk, policy, found.live.session, demand)
+        demand = decision.demand or Demand(call.tool.effect, call.tool.profile)
+        run_nested = partial(self.run_nested_call, call, record)
+        open_desk = partial(self.navigators.open, call.request, call.live, call.handle is not None)
+        return ToolContext(self.ports, call, profile, run_nested, open_desk, policy, call.live.session, demand)
 
-    async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
+    async def run_nested_call(self, call: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """Run a call that a tool makes for its own answer. It is a call like any other."""
-        asked = build_nested_call(found, record, tool, arguments, self.current_policy.policy)
-        return asked if isinstance(asked, Problem) else await self.run(asked)
+        nested = build_nested_call(call, record, tool, arguments, self.current_policy.policy)
+        return nested if isinstance(nested, Problem) else await self.run(nested)
 
 
 def build_refusal_problem(decision: Decision) -> Problem:

@@ -29,11 +29,11 @@ class CurrentPostures:
     async def get_current(self, principal: str) -> Posture:
         """Answer from memory once loaded: the store tells us when it changes."""
         known = None if principal in self._assumed else self._known.get(principal)
-        return known or await self._load_posture(principal)
+        return known or await self.reread(principal)
 
     async def get_for_display(self, principal: str) -> Posture:
         """Return the posture for display only, without waiting for the state to open."""
-        return self._known.get(principal) or await self._load_posture(principal)
+        return self._known.get(principal) or await self.reread(principal)
 
     def get_known(self, principal: str) -> Posture:
         """Return the posture if it is known; an unknown principal is trusted with nothing yet."""
@@ -51,7 +51,7 @@ class CurrentPostures:
     async def refresh(self) -> None:
         """Reload the choice of every principal seen so far."""
         for principal in tuple(self._known):
-            await self._load_posture(principal)
+            await self.reread(principal)
 
     def pop_changed_principals(self) -> frozenset[str]:
         """Return whose posture has changed since the last time this was asked, whatever noticed the change."""
@@ -59,23 +59,28 @@ class CurrentPostures:
         self._moved.clear()
         return moved
 
+    async def is_current(self, principal: str, posture: Posture) -> bool:
+        """False if the person has changed it, and this server has not noticed yet; by then it has."""
+        if await self.store.read(lambda view: view.get_epoch(principal)) == posture.epoch:
+            return True
+        return await self.reread(principal) == posture
+
     async def reread(self, principal: str) -> Posture:
         """Read the posture from the file itself: it may have changed since the store last looked."""
-        return self._remember_choice(
-            principal, await self.store.read(partial(posture.load_choice, principal=principal))
-        )
+        return (await self.reread_with_choice(principal))[0]
 
-    async def _load_posture(self, principal: str) -> Posture:
-        chosen = await self.store.load_choice(principal)
+    async def reread_with_choice(self, principal: str) -> tuple[Posture, PostureChoice | None]:
+        """The same, with the choice behind it and its pending changes; None if the person never chose."""
+        choice = await self.store.read(partial(posture.load_choice, principal=principal))
         self._assumed.discard(principal)
-        return self._remember_choice(principal, chosen)
+        return self._remember_choice(principal, choice), choice
 
-    def _remember_choice(self, principal: str, chosen: PostureChoice | None) -> Posture:
-        found = self.limits.apply_choice(principal, chosen)
-        if self._known.setdefault(principal, found) != found:
+    def _remember_choice(self, principal: str, choice: PostureChoice | None) -> Posture:
+        current = self.limits.apply_choice(principal, choice)
+        if self._known.setdefault(principal, current) != current:
             self._moved.add(principal)
-        self._known[principal] = found
-        return found
+        self._known[principal] = current
+        return current
 
 
 # Who may change the posture, and which changes are refused?
@@ -101,11 +106,6 @@ class PostureChanges:
         return await self.store.write(
             partial(posture_changes.request_posture_change, principal=principal, change=change, epoch=epoch)
         )
-
-    async def load_posture_and_choice(self, principal: str) -> tuple[Posture, PostureChoice | None]:
-        """Read the posture and its pending changes from the file itself: a change must start from what is there now."""
-        choice = await self.store.read(partial(posture.load_choice, principal=principal))
-        return self.postures.limits.apply_choice(principal, choice), choice
 
     def find_narrowest_posture(
         self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange

@@ -1,10 +1,7 @@
 """What was requested, by whom, and what may one call request in turn?"""
 
-import hashlib
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from mcp_server.calls.live_sessions import LiveSession
@@ -20,8 +17,6 @@ if TYPE_CHECKING:
 
 
 # What was requested, by whom, in which live session, and what does it mean?
-
-CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 class Interruption(Exception):
@@ -94,10 +89,16 @@ class CallRequest:
 class ResolvedCall:
     """The tool that was meant, and the live session it is judged in. A carried call is already unpacked."""
 
-    asked: CallRequest
+    request: CallRequest
     tool: Tool
     arguments: Arguments
     live: LiveSession
+    policy: Policy
+    """The policy under which `led` was call: that is None if no rule of the policy could care."""
+    digest: str
+    """Of the arguments, in canonical form."""
+    size: int
+    """Bytes of that form."""
     carrier: Tool | None = None
     """What carried the call here. It may be forbidden too, by its own name."""
     led: Arguments | None = None
@@ -106,28 +107,16 @@ class ResolvedCall:
     """The menu handle that came with the call."""
     beneath: tuple[PathsBeneath, ...] = ()
     """What rules say about the contents of a folder that the call takes as a whole."""
-    policy: Policy | None = None
-    """The policy under which `led` was found: it is None where no rule of that policy could care."""
 
     @property
     def readings(self) -> tuple[Arguments, ...]:
         """The arguments as written, and, if links change what they mean, as resolved."""
-        return tuple(one for one in (self.arguments, self.led) if one is not None)
+        return (self.arguments,) if self.led is None else (self.arguments, self.led)
 
     @property
     def loose(self) -> bool:
         """True if nothing ties the call to a place: neither its own handle nor that of the call it is made within."""
-        return self.handle is None and (self.asked.within is None or self.asked.within.loose)
-
-    @cached_property
-    def measure(self) -> tuple[str, int]:
-        return measure_arguments(self.arguments)
-
-
-def measure_arguments(arguments: Arguments) -> tuple[str, int]:
-    """Return the digest of the arguments in canonical form, and its length."""
-    canonical = CANONICAL.encode(arguments).encode()
-    return hashlib.sha256(canonical).hexdigest(), len(canonical)
+        return self.handle is None and (self.request.within is None or self.request.within.loose)
 
 
 # What may a tool call for its own answer? What a client could call, except meta tools and carriers.
@@ -136,20 +125,16 @@ DEEPEST = 2
 
 
 def build_nested_call(
-    found: ResolvedCall, record: int, tool: str, arguments: Arguments, policy: Policy
+    call: ResolvedCall, record: int, tool: str, arguments: Arguments, policy: Policy
 ) -> CallRequest | Problem:
-    """Build the call as the gate takes it: same caller, same place, with the call that makes it."""
-    depth = (found.asked.within.depth if found.asked.within else 0) + 1
+    """Build the request as a client would send it: same caller, same place, with the call that makes it."""
+    depth = (call.request.within.depth if call.request.within else 0) + 1
     named = policy.tools.get(tool)
     if tool in CARRIERS or (named is not None and named.meta):
-        return Problem(
-            Code.NOT_CARRIED,
-            f"`{found.tool.name}` cannot call `{tool}`: only the client may call meta-tools and carriers.",
-        )
+        return Problem(Code.NOT_CARRIED, f"`{call.tool.name}` cannot call `{tool}`: only a client moves and speaks.")
     if depth > DEEPEST:
         return Problem(
-            Code.NOT_GRANTED,
-            f"`{found.tool.name}` cannot call `{tool}`: calls within calls may be at most {DEEPEST} deep.",
+            Code.NOT_GRANTED, f"`{call.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
         )
-    within = ParentCall(found.tool.name, record, depth, found.loose)
-    return replace(found.asked, tool=tool, arguments=arguments, live=found.live, within=within)
+    within = ParentCall(call.tool.name, record, depth, call.loose)
+    return replace(call.request, tool=tool, arguments=arguments, live=call.live, within=within)

@@ -17,6 +17,7 @@ from mcp_server.calls.carriers import (
     has_argument,
     normalise_carrier_arguments,
 )
+from mcp_server.calls.ledger import measure_arguments
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.menus import MenuNavigator, Navigators
 from mcp_server.calls.policy import CurrentPolicy
@@ -44,89 +45,89 @@ class CallResolver:
     holds: Callable[[str, int], tuple[str, ...] | None]
     """Lists a folder; None if it has more entries than the given number."""
 
-    async def resolve_call(self, asked: CallRequest) -> ResolvedCall | Problem:
+    async def resolve_call(self, request: CallRequest) -> ResolvedCall | Problem:
         policy = self.current_policy.policy
-        tool = policy.tools.get(asked.tool)
+        tool = policy.tools.get(request.tool)
         if tool is None:
-            return build_unknown_tool_problem(asked.tool, policy)
-        meant = policy.meant(tool.name, asked.arguments)
-        if meant != asked.arguments:
-            asked = replace(asked, arguments=meant)
+            return build_unknown_tool_problem(request.tool, policy)
+        meant = policy.meant(tool.name, request.arguments)
+        if meant != request.arguments:
+            request = replace(request, arguments=meant)
         if tool.name in CARRIERS:
-            asked = replace(asked, arguments=normalise_carrier_arguments(asked.arguments, policy))
-        given = "menu" in asked.arguments and not asked.within
-        handle = find_menu_handle(tool, asked.arguments) if given else None
-        live = asked.live if handle is None else await self._find_live(asked, handle)
+            request = replace(request, arguments=normalise_carrier_arguments(request.arguments, policy))
+        given = "menu" in request.arguments and not request.within
+        handle = find_menu_handle(tool, request.arguments) if given else None
+        live = request.live if handle is None else await self._find_live(request, handle)
         if isinstance(live, Problem):
             return live
         if handle is not None and not has_argument(tool, "menu"):
-            asked = replace(asked, arguments=drop_argument(asked.arguments, "menu"), live=live)
-        if not tool.meta:
-            arguments = tool.make_paths_relative(asked.arguments, self.root)
-            there = self.follow_links(tool, arguments, policy)
-            return ResolvedCall(asked, tool, arguments, live, led=there, handle=handle, policy=policy)
+            request = replace(request, arguments=drop_argument(request.arguments, "menu"), live=live)
+        carrier, arguments = None, request.arguments
         if tool.name in CARRIERS:
-            opened = unpack_carried_call(tool, asked.arguments, policy, self.root)
-            if isinstance(opened, Problem):
-                return opened
-            carried, arguments = opened
-            there = self.follow_links(carried, arguments, policy)
-            asked = replace(asked, live=live)
-            return ResolvedCall(asked, carried, arguments, live, tool, there, handle, policy=policy)
-        return ResolvedCall(asked, tool, asked.arguments, live, handle=handle, policy=policy)
+            carried = unpack_carried_call(tool, arguments, policy, self.root)
+            if isinstance(carried, Problem):
+                return carried
+            request, carrier, (tool, arguments) = replace(request, live=live), tool, carried
+        elif not tool.meta:
+            arguments = tool.make_paths_relative(arguments, self.root)
+        led = None if tool.meta else resolve_links(tool, arguments, policy, self.leads, self.root)
+        digest, size = measure_arguments(arguments)
+        return ResolvedCall(request, tool, arguments, live, policy, digest, size, carrier, led, handle)
 
-    def follow_links(self, tool: Tool, arguments: Arguments, policy: Policy) -> Arguments | None:
-        return resolve_links(tool, arguments, policy, self.leads, self.root)
+    def follow_links(self, call: ResolvedCall, policy: Policy) -> ResolvedCall:
+        """Follow the links of the call's paths again, for new rules: the old ones may not have been about places."""
+        led = resolve_links(call.tool, call.arguments, policy, self.leads, self.root)
+        return replace(call, led=led, policy=policy)
 
-    async def look_through_tree(self, found: ResolvedCall) -> ResolvedCall:
+    async def look_through_tree(self, call: ResolvedCall) -> ResolvedCall:
         """Add what rules say about the folder that the call takes as a whole, as it is now."""
         policy = self.current_policy.policy
-        if not has_tree_rules(found.tool, policy):
-            return found
-        says = await to_thread.run_sync(find_paths_beneath, found.tool, found.readings, policy, self.holds)
-        return replace(found, beneath=says)
+        if not has_tree_rules(call.tool, policy):
+            return call
+        says = await to_thread.run_sync(find_paths_beneath, call.tool, call.readings, policy, self.holds)
+        return replace(call, beneath=says)
 
-    async def _find_live(self, asked: CallRequest, handle: str) -> LiveSession | Problem:
-        found = await self.sessions.find_by_handle(handle, asked.principal)
-        here = asked.live.session
+    async def _find_live(self, request: CallRequest, handle: str) -> LiveSession | Problem:
+        live = await self.sessions.find_by_handle(handle, request.principal)
+        here = request.live.session
         if (
-            isinstance(found, LiveSession)
+            isinstance(live, LiveSession)
             and here.pinned
-            and (found.session.pinned, found.session.mode) != (True, here.mode)
+            and (live.session.pinned, live.session.mode) != (True, here.mode)
         ):
             # A pinned endpoint promises one mode. A handle from elsewhere can be moved to another, so it must not widen
             # that.
-            return asked.live
-        return found
+            return request.live
+        return live
 
-    def find_wished_mode(self, found: ResolvedCall) -> Mode | Problem | None:
+    def find_wished_mode(self, call: ResolvedCall) -> Mode | Problem | None:
         """Find the mode that a carrier must enter first; None if there is none to enter."""
-        wish = found.asked.arguments.get("mode") if found.carrier else None
-        if wish is None or wish == found.asked.live.session.mode:
+        wish = call.request.arguments.get("mode") if call.carrier else None
+        if wish is None or wish == call.request.live.session.mode:
             return None
-        desk = self.navigators.open(found.asked, found.asked.live, found.handle is not None)
+        desk = self.navigators.open(call.request, call.request.live, call.handle is not None)
         return desk.find_enterable_mode(str(wish))
 
-    async def enter_mode(self, found: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
-        """Enter the mode that a carrier names in `mode`, found by the same router as `menu_enter`, in the same step."""
-        asked = found.asked
-        desk = self.navigators.open(asked, asked.live, found.handle is not None)
-        went = await desk.move_to_mode(mode)
-        await announce_move(found, desk)
-        if isinstance(went, Problem):
-            return went
-        return replace(found, asked=replace(asked, live=desk.live), live=desk.live)
+    async def enter_mode(self, call: ResolvedCall, mode: Mode) -> ResolvedCall | Problem:
+        """Enter the mode that a carrier names in `mode`, call by the same router as `menu_enter`, in the same step."""
+        request = call.request
+        desk = self.navigators.open(request, request.live, call.handle is not None)
+        moved = await desk.move_to_mode(mode)
+        await announce_move(call, desk)
+        if isinstance(moved, Problem):
+            return moved
+        return replace(call, request=replace(request, live=desk.live), live=desk.live)
 
 
-async def announce_move(found: ResolvedCall, desk: MenuNavigator | None, before: Session | None = None) -> None:
-    """Announce the move to every client that sees the list. `before`: where the session was, if the call itself
-    advanced the run."""
-    asked, live, stood = found.asked, found.live, before
+async def announce_move(call: ResolvedCall, desk: MenuNavigator | None, before: Session | None = None) -> None:
+    """Announce the move to everybody who sees the list. `before`: where the session was, if the call itself advanced
+    the run."""
+    request, live, session_before = call.request, call.live, before
     if desk is not None:
-        left = asked.turn(desk.live) if desk.arrived else None
-        live, stood = desk.live, left or desk.session_before or before
-    if stood is not None:
-        await asked.moved(live, stood)
+        left = request.turn(desk.live) if desk.arrived else None
+        live, session_before = desk.live, left or desk.session_before or before
+    if session_before is not None:
+        await request.moved(live, session_before)
 
 
 def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: str) -> tuple[Tool, Arguments] | Problem:
@@ -175,31 +176,29 @@ def resolve_links(
             return [resolve_value(name, one) for one in cast(list[Any], value)]
         if not isinstance(value, str):
             return value
-        asked = tool.join_base_path(name, value, given)
-        there = leads(asked)
+        path = tool.join_base_path(name, value, given)
+        target = leads(path)
         # A path relative to another argument cannot stay relative once its link leads elsewhere.
-        return value if there == asked else there if asked == value else f"{root.rstrip('/')}/{there}"
+        return value if target == path else target if path == value else f"{root.rstrip('/')}/{target}"
 
-    there = {name: resolve_value(name, given[name]) for name in tool.places if name in given}
-    return {**given, **there} if any(there[name] != given[name] for name in there) else None
+    led = {name: resolve_value(name, given[name]) for name in tool.places if name in given}
+    return {**given, **led} if any(led[name] != given[name] for name in led) else None
 
 
 READING = re.compile(r'Read\(file_path="(.+)"\)')
 
 
-def advise_reading_first(found: ResolvedCall, ending: Problem, policy: Policy) -> Problem:
+def advise_reading_first(call: ResolvedCall, ending: Problem, policy: Policy) -> Problem:
     """Name this call's place in the advice: reading first helps only there. A carried call without a handle may share
     nothing with the call before."""
     if ending.code not in (Code.NOT_READ, Code.STALE):
         return ending
-    if found.live.passing and (said := READING.search(ending.way_out or "")):
-        return replace(ending, way_out=_describe_reading_with_handle(found, said, policy))
-    first = READING.sub(lambda said: _describe_reading_here(found, said, policy), ending.way_out or "")
-    if ending.code is Code.NOT_READ and found.asked.tool in CARRIERS and found.handle is None:
-        mode = found.live.session.mode
-        first += (
-            f" If your calls do not share a connection, call `menu_enter` with `{mode}` and pass its handle as `menu`"
-        )
+    if call.live.passing and (said := READING.search(ending.way_out or "")):
+        return replace(ending, way_out=_describe_reading_with_handle(call, said, policy))
+    first = READING.sub(lambda said: _describe_reading_here(call, said, policy), ending.way_out or "")
+    if ending.code is Code.NOT_READ and call.request.tool in CARRIERS and call.handle is None:
+        mode = call.live.session.mode
+        first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
         first += " in both."
     return replace(ending, way_out=first)
 
@@ -207,73 +206,73 @@ def advise_reading_first(found: ResolvedCall, ending: Problem, policy: Policy) -
 SOME_HANDLE = "menu_..."
 
 
-def _describe_reading_with_handle(found: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
+def _describe_reading_with_handle(call: ResolvedCall, said: "re.Match[str]", policy: Policy) -> str:
     """Advise to use a handle: without one nothing is remembered, so reading first would never help."""
-    here = find_mode_with(("Read", found.tool.name), found.live.session, policy)
+    here = find_mode_with(("Read", call.tool.name), call.live.session, policy)
     enter = format_enter_call(here) if here else "`menu_enter`"
-    read = _describe_reading_here(found, said, policy, SOME_HANDLE)
+    read = _describe_reading_here(call, said, policy, SOME_HANDLE)
     return (
         f"Without a menu handle, menugate does not remember what you read. Call {enter} once, and pass the handle it "
         f'returns in both calls: {read}, then this call with the same `"menu"`.'
     )
 
 
-def _describe_reading_here(
-    found: ResolvedCall, said: "re.Match[str]", policy: Policy, handle: str | None = None
-) -> str:
+def _describe_reading_here(call: ResolvedCall, said: "re.Match[str]", policy: Policy, handle: str | None = None) -> str:
     """Show the read as this client must call it, so that it runs in the place of the refused call."""
     read, arguments = policy.tools.get("Read"), {"file_path": said[1]}
-    where = {"menu": found.handle or handle or ""} if found.handle or handle else {}
-    if read is not None and (found.asked.listing.fixed or found.asked.tool in CARRIERS):
-        mode = found.live.session.mode
+    where = {"menu": call.handle or handle or ""} if call.handle or handle else {}
+    if read is not None and (call.request.listing.fixed or call.request.tool in CARRIERS):
+        mode = call.live.session.mode
         return format_example_call(read, arguments, **(where or ({"mode": mode} if mode else {})))
     return f"Read {json.dumps({**arguments, **where}, ensure_ascii=False)}" if where else said[0]
 
 
-def advise_thinking_with_handle(found: ResolvedCall, problem: Problem) -> Problem:
+def advise_thinking_with_handle(call: ResolvedCall, problem: Problem) -> Problem:
     """Advise to think with a handle: if calls share no connection and carry no handle, a thought that advances the run
     is forgotten."""
-    if problem.code is Code.WRONG_STAGE and found.handle:
-        return replace(problem, way_out=f'{problem.way_out} Pass `think` the same `"menu": "{found.handle}"`.')
-    if problem.code is not Code.WRONG_STAGE or not found.live.passing:
+    if problem.code is Code.WRONG_STAGE and call.handle:
+        return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{call.handle}"`.')
+    if problem.code is not Code.WRONG_STAGE or not call.live.passing:
         return problem
     how = "Your calls do not share a connection: call `menu_enter` first, and pass its handle as `menu` in later calls."
     return replace(problem, way_out=f"{problem.way_out} {how}")
 
 
-def advise_other_mode(found: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
+def advise_other_mode(call: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """Suggest a call that this client can make: if its list never changes, entering the mode does not let it repeat
-    this one. For a caller that gave a handle, the call moves that place instead of creating another."""
-    modes = policy.menus.find_modes_with(found.tool.name)
-    if problem.code is not Code.WRONG_MODE or found.live.session.pinned or not modes:
+    this one. A caller that gave a handle is told to move that place, not to create another."""
+    modes = policy.menus.find_modes_with(call.tool.name)
+    if problem.code is not Code.WRONG_MODE or call.live.session.pinned or not modes:
         return problem
-    misled = found.carrier is not None and found.asked.arguments.get("mode") is not None
-    if not (found.asked.listing.fixed or misled):
-        if found.handle is None:
+    misled = call.carrier is not None and call.request.arguments.get("mode") is not None
+    if not (call.request.listing.fixed or misled):
+        if call.handle is None:
             return problem
-        return replace(problem, way_out=f"Call {format_enter_call(modes[0], found.handle)}, then make this call again.")
-    here = find_mode_with((found.tool.name,), found.live.session, policy) or modes[0]
-    where = {"mode": here.name} | ({"menu": found.handle} if found.handle else {})
-    call = format_example_call(found.tool, fit_arguments(found.tool, found.arguments, policy), **where)
+        return replace(problem, way_out=f"Call {format_enter_call(modes[0], call.handle)}, then make this call again.")
+    here = find_mode_with((call.tool.name,), call.live.session, policy) or modes[0]
+    where = {"mode": here.name} | ({"menu": call.handle} if call.handle else {})
+    example = format_example_call(call.tool, fit_arguments(call.tool, call.arguments, policy), **where)
     if misled:
-        return replace(problem, way_out=f"Call it in its own mode: {call}")
-    return replace(problem, way_out=f"Your tool list does not change with the mode. Make the call like this: {call}")
+        return replace(problem, way_out=f"Call it in its own mode: {example}")
+    return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {example}")
 
 
-def advise_other_tools(found: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
-    """Suggest the tools that do it, as calls that this client can make."""
-    mode = find_mode_with(tools, found.live.session, policy)
-    there = mode is not None and mode.name == found.live.session.mode
-    if mode is None or not (found.asked.listing.fixed or (found.handle and not there)):
+def advise_other_tools(call: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
+    """Suggest the tools that do it, in the form in which this client must call them."""
+    mode = find_mode_with(tools, call.live.session, policy)
+    there = mode is not None and mode.name == call.live.session.mode
+    if mode is None or not (call.request.listing.fixed or (call.handle and not there)):
         return problem
-    if not found.asked.listing.fixed:
-        way_out = (problem.way_out or "").replace(format_enter_call(mode), format_enter_call(mode, found.handle))
+    if not call.request.listing.fixed:
+        way_out = (problem.way_out or "").replace(format_enter_call(mode), format_enter_call(mode, call.handle))
         return replace(problem, way_out=way_out)
-    where = {} if there and found.handle else {"mode": mode.name}
-    call = format_example_call(policy.tools[tools[0]], None, **where | ({"menu": found.handle} if found.handle else {}))
-    does = "does that, asking the user if necessary" if len(tools) == 1 else "do that, asking the user if necessary"
-    first = "" if len(tools) == 1 else "first call "
-    return replace(problem, way_out=f"Nothing ran. {format_list(tools, 'and')} {does}: {first}{call}")
+    where = {} if there and call.handle else {"mode": mode.name}
+    example = format_example_call(
+        policy.tools[tools[0]], None, **where | ({"menu": call.handle} if call.handle else {})
+    )
+    does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
+    first = "" if len(tools) == 1 else "the first of them: "
+    return replace(problem, way_out=f"Nothing ran. {format_list(tools, 'and')} {does}: {first}{example}")
 
 
 def build_unknown_tool_problem(name: str, policy: Policy) -> Problem:

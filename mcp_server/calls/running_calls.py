@@ -2,16 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
+from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.processes import ChildProcess
-from mcp_server.model.results import Code, Problem
+from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import replace_unprintable
 from mcp_server.state.processes import read_start_time
 from mcp_server.state.running_calls import RunningClient, RunningWork, remove_running_calls, write_running_calls
@@ -150,3 +153,80 @@ class RunningCall:
 
 
 CURRENT: ContextVar[RunningCall | None] = ContextVar("the call that runs here", default=None)
+
+
+# Which calls are on their way through this server?
+
+MAX_SUBJECT_CHARS = 10_000
+"""Characters of a call's subject that are searched for secrets."""
+UNRECORDED = "the user stopped every run, and that could not be recorded yet."
+
+
+@dataclass
+class RunningCalls:
+    state: Path
+    redact: Callable[[str], str]
+    live: set[RunningCall] = field(default_factory=set[RunningCall])
+    """Running calls, and finished ones that left a process running."""
+    halted: bool = False
+    """Everything was ended, but that is not recorded yet. Until it is, nothing may start."""
+    _left: set[RunningCall] = field(default_factory=set[RunningCall])
+    """Finished calls, forgotten once none of their processes runs."""
+
+    @cached_property
+    def board(self) -> RunningCallsFile:
+        return RunningCallsFile(self.state, self.redact, lambda: self.live)
+
+    def enter(self, call: ResolvedCall) -> RunningCall:
+        """From here on the person can end this call. Every `enter` needs a `leave`."""
+        if self.halted:
+            raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
+        session, client, tool = call.live.session, call.request.client.name, call.tool
+        value = call.arguments.get(tool.subject[0]) if tool.subject else None
+        subject = value[:MAX_SUBJECT_CHARS] if isinstance(value, str) else ""
+        running = RunningCall(session.principal, session.id, tool.name, subject, client=client)
+        running.changed = self.board.schedule_write
+        if session.id not in self.board.clients:
+            self.board.add_client(call.live.common, session.id, session.principal, client)
+        if self._left:
+            ended = {one for one in self._left if not (one.children and one.is_running)}
+            self._left -= ended
+            self.live -= ended
+        self.live.add(running)
+        running.within = CURRENT.set(running)
+        return running
+
+    def leave(self, running: RunningCall) -> None:
+        if running.within is not None:
+            CURRENT.reset(running.within)
+        running.over = True
+        self._left.add(running)
+        self.board.schedule_write()
+
+
+def mark_acting() -> None:
+    """Mark the current call as allowed and running."""
+    if (running := CURRENT.get()) is not None:
+        running.acting = True
+        running.changed()
+
+
+@contextmanager
+def mark_asking() -> Generator[None, None, None]:
+    """Mark the current call as waiting for the person's answer."""
+    running = CURRENT.get()
+    if running is None:
+        yield
+        return
+    running.asks = True
+    try:
+        yield
+    finally:
+        running.asks = False
+
+
+def register_child_process(child: ChildProcess) -> None:
+    """Add a process to the current call, which it may outlive."""
+    if (running := CURRENT.get()) is not None:
+        running.children.append(child)
+        running.changed()

@@ -8,12 +8,11 @@ share one run: its stage, its phase, its budget and its holds. Another place is 
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from mcp_server.calls.live_sessions import LiveSession, SharedSession
 from mcp_server.calls.pauses import Holds
-from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Stage
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
@@ -215,7 +214,7 @@ class Sessions:
             paused, live.turned = live.turned, False
             current = await self._store.find_session(live.session.key) if live.written else None
             if current is not None and current.version > live.session.version:
-                elsewhere = get_listing_key(current) != get_listing_key(live.session)
+                elsewhere = current.listing_key != live.session.listing_key
                 live.adopt_stored_session(current)
                 paused |= elsewhere
             if paused:
@@ -261,25 +260,6 @@ class Sessions:
             live.handle = live.handle or self._new_handle()
             live.adopt_stored_session(await self._store.put_session(live.session, digest_handle(live.handle)))
             live.written = True
-
-
-@dataclass(frozen=True)
-class SeenBy:
-    """What a session has read: it may change only what it has seen as it is now. The session `` has seen nothing."""
-
-    store: Store
-    session: str = ""
-
-    def remember(self, path: str, stamp: Stamp) -> None:
-        self.store.remember_seen(self.session, path, stamp)
-
-    def recall(self, path: str) -> Stamp | None:
-        return self.store.recall_seen(self.session, path)
-
-
-def get_listing_key(session: Session) -> tuple[object, ...]:
-    """What a session's list depends on."""
-    return session.mode, session.stage, session.phase, session.reasoned
 
 
 def build_busy_problem(where: str) -> Problem:

@@ -195,7 +195,7 @@ class SlashCommands:
         return await self._apply_typed_words(speaker, words[1:], "steer", axis)
 
     async def _run_status(self, speaker: PromptCaller, _arguments: Mapping[str, str]) -> Sequence[Message]:
-        posture, choice = await self.changes.load_posture_and_choice(speaker.principal)
+        posture, choice = await self.changes.postures.reread_with_choice(speaker.principal)
         waits = await self.changes.describe_waiting(speaker.principal, posture.run_control, self.clock.now_ns())
         return build_user_messages("\n".join([describe_posture(posture, choice), *waits]))
 
@@ -217,7 +217,7 @@ class SlashCommands:
         return build_user_messages(await self._change_posture(speaker, phrase, command))
 
     async def _change_posture(self, speaker: PromptCaller, phrase: Phrase, command: str) -> str:
-        now, choice = await self.changes.load_posture_and_choice(speaker.principal)
+        now, choice = await self.changes.postures.reread_with_choice(speaker.principal)
         change = PostureChange(
             id=self.changes.new_id(),
             axes=phrase.axes,

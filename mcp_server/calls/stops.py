@@ -1,20 +1,18 @@
 """How does the person stop running calls? Ends the calls and the processes that they left running."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import anyio
 
 from mcp_server.calls.pauses import Holds
-from mcp_server.calls.request import ResolvedCall
-from mcp_server.calls.running_calls import CURRENT, GO_ON, RunningCall, RunningCallsFile
+from mcp_server.calls.running_calls import RunningCall, RunningCalls
 from mcp_server.model.processes import ChildProcess
-from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.results import Problem, Refusal
 from mcp_server.state import runs, sessions, stops
 from mcp_server.state.engine.rows import StoredSession
 from mcp_server.state.engine.transaction import Transaction
@@ -30,85 +28,47 @@ GRACE_SECONDS = 0.3
 """How much of that a process gets to end by itself."""
 POLL_SECONDS = 0.02
 RETRY_SECONDS = 0.2
-MAX_SUBJECT_CHARS = 10_000
-"""Characters of a call's subject that are searched for secrets."""
 MAX_NAMED = 50
 STOPPED = "the user stopped it"
-UNRECORDED = "the user stopped every run, and that could not be recorded yet."
 
 
 @dataclass
-class RunningCalls:
+class StopOrders:
+    """Obeys the orders to stop calls, which come from any process of the workspace."""
+
+    calls: RunningCalls
     store: Store
     holds: Holds
-    redact: Callable[[str], str]
     new_run: Callable[[], str]
     everybody: Callable[[], frozenset[str]]
     """Every principal that ever called here."""
-    state: Path
-    _live: set[RunningCall] = field(default_factory=set[RunningCall])
-    """Running calls, and finished ones that left a process running."""
-    _left: set[RunningCall] = field(default_factory=set[RunningCall])
-    """Finished calls, forgotten once none of their processes runs."""
-    _obeyed: frozenset[str] | None = None
-    """The orders already obeyed; None until something runs here, because until then nobody expects an answer."""
-    _shut: bool = False
-    """Everything was ended, but that is not recorded yet. Until it is, nothing may start."""
+    enlisted: bool = False
+    """Once a call comes in. Until then nobody expects an answer of this server."""
+    _obeyed: frozenset[str] = frozenset()
+    """The orders already obeyed."""
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
-    @cached_property
-    def board(self) -> RunningCallsFile:
-        return RunningCallsFile(self.state, self.redact, lambda: self._live)
-
-    async def _enlist(self) -> None:
-        """Register before the first call is decided: a stop of this workspace from now on waits for our answer."""
+    async def enlist(self) -> None:
+        """Register before the first call is decided: whoever stops this workspace from now on waits for our answer."""
         async with self._lock:
-            if self._obeyed is None:
+            if not self.enlisted:
                 # Earlier orders are not obeyed again, so load the holds they left.
                 self._obeyed, holds = await self.store.write(lambda tx: (stops.enlist_server(tx), runs.load_holds(tx)))
-                self.holds.known = holds
-
-    async def enter(self, call: ResolvedCall) -> RunningCall:
-        """From here on the person can end this call. Every `enter` needs a `leave`."""
-        if self._obeyed is None:
-            await self._enlist()
-        if self._shut:
-            raise Refusal(Problem(Code.RUN_PAUSED, UNRECORDED, GO_ON))
-        session, client, tool = call.live.session, call.asked.client.name, call.tool
-        value = call.arguments.get(tool.subject[0]) if tool.subject else None
-        subject = value[:MAX_SUBJECT_CHARS] if isinstance(value, str) else ""
-        running = RunningCall(session.principal, session.id, tool.name, subject, client=client)
-        running.changed = self.board.schedule_write
-        if session.id not in self.board.clients:
-            self.board.add_client(call.live.common, session.id, session.principal, client)
-        if self._left:
-            ended = {one for one in self._left if not (one.children and one.is_running)}
-            self._left -= ended
-            self._live -= ended
-        self._live.add(running)
-        running.within = CURRENT.set(running)
-        return running
-
-    def leave(self, running: RunningCall) -> None:
-        if running.within is not None:
-            CURRENT.reset(running.within)
-        running.over = True
-        self._left.add(running)
-        self.board.schedule_write()
+                self.holds.known, self.enlisted = holds, True
 
     def check_for_orders(self) -> None:
         """Something changed in the store; it may be an order."""
-        if self._obeyed is not None:
+        if self.enlisted:
             self._start_task(self._obey_new_orders())
 
     async def end_all(self) -> bool:
-        """End every call of every principal, without the state, because no order could be written. False if something
-        still runs."""
-        if not self._shut:
-            self._shut = True
+        """End everything of everybody, without the state, because no order could be written. False if something still
+        runs."""
+        if not self.calls.halted:
+            self.calls.halted = True
             self._start_task(self._record_stop())
-        mine = list(self._live)
+        mine = list(self.calls.live)
         await self._end_calls(mine, STOPPED)
         return not any(one.is_running for one in mine)
 
@@ -129,7 +89,7 @@ class RunningCalls:
 
         await retry_until_possible(lambda: self.store.write(stop_sessions))
         await retry_until_possible(self.holds.refresh)
-        self._shut = False
+        self.calls.halted = False
 
     async def close(self) -> None:
         with anyio.move_on_after(ENDING_SECONDS):
@@ -138,8 +98,8 @@ class RunningCalls:
                 await asyncio.wait(self._tasks)
         for task in list(self._tasks):
             task.cancel()
-        self.board.close()
-        if self._obeyed is not None:
+        self.calls.board.close()
+        if self.enlisted:
             with suppress(Refusal):
                 await self.store.write(stops.discharge_server)
 
@@ -150,23 +110,22 @@ class RunningCalls:
 
     async def _obey_new_orders(self) -> None:
         orders = await retry_until_possible(partial(self.store.read, stops.load_orders))
-        # Calls that start from here on are held; those that started before are in `_live`.
+        # Calls that start from here on are held; those that started before are in `calls.live`.
         await retry_until_possible(self.holds.refresh)
-        assert self._obeyed is not None
         new = [order for order in orders if order.id not in self._obeyed]
         self._obeyed |= {order.id for order in new}
         for order in new:
             self._start_task(self._obey_order(order))
 
     async def _obey_order(self, order: StopOrder) -> None:
-        mine = [one for one in self._live if order.covers(one.principal, one.session)]
-        others = [one for one in self._live if one not in mine and one.is_running] if order.everybody else []
-        names = {one: one.describe_call(self.redact) for one in mine if one.is_running or one.is_waiting}
+        mine = [one for one in self.calls.live if order.covers(one.principal, one.session)]
+        others = [one for one in self.calls.live if one not in mine and one.is_running] if order.everybody else []
+        names = {one: one.describe_call(self.calls.redact) for one in mine if one.is_running or one.is_waiting}
         if order.ends:
             await self._end_calls(mine, order.reason)
         running = [name for one, name in names.items() if one.is_running]
         ended = [name for one, name in names.items() if not one.is_running and order.ends]
-        of_others = [f"{one.describe_call(self.redact)} of {one.principal}" for one in others]
+        of_others = [f"{one.describe_call(self.calls.redact)} of {one.principal}" for one in others]
         answer = StopAnswer(limit_names(ended), limit_names(running), limit_names(of_others))
         await retry_until_possible(lambda: self.store.write(partial(stops.write_answer, id=order.id, answer=answer)))
 
@@ -188,34 +147,6 @@ class RunningCalls:
 
 def limit_names(words: list[str]) -> tuple[str, ...]:
     return (*words[:MAX_NAMED], *([f"and {len(words) - MAX_NAMED} more"] if len(words) > MAX_NAMED else []))
-
-
-def mark_acting() -> None:
-    """Mark the current call as allowed and running."""
-    if (running := CURRENT.get()) is not None:
-        running.acting = True
-        running.changed()
-
-
-@contextmanager
-def mark_asking() -> Generator[None, None, None]:
-    """Mark the current call as waiting for the person's answer."""
-    running = CURRENT.get()
-    if running is None:
-        yield
-        return
-    running.asks = True
-    try:
-        yield
-    finally:
-        running.asks = False
-
-
-def register_child_process(child: ChildProcess) -> None:
-    """Add a process to the current call, which it may outlive."""
-    if (running := CURRENT.get()) is not None:
-        running.children.append(child)
-        running.changed()
 
 
 async def retry_until_possible(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

@@ -81,8 +81,8 @@ def find_mode_by_words(words: str, menus: "Menus") -> "Mode":
 
     match route(words, menus):
         case Route(mode=name):
-            mode = menus.get(name)
-            assert mode is not None, "the router only returns modes from the menus it was given"
+            mode = menus.by_name.get(name)
+            assert mode is not None, "the router answers with modes of the menus it was given"
             return mode
         case RouteChoice(candidates=candidates):
             lines = "\n".join(f"  {number}. {label}" for number, label in candidates)

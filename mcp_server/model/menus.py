@@ -1,6 +1,6 @@
 """What is on the menu? The modes in their order, the tools of each, and the kind of list a host gets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -35,15 +35,13 @@ class Menus:
     def __iter__(self) -> Iterator[Mode]:
         return iter(self.modes)
 
-    def get(self, name: str | None) -> Mode | None:
-        return self._by_name.get(name or "")
-
     def find_modes_with(self, tool: str) -> tuple[Mode, ...]:
         """Return the modes that list a tool, in menu order."""
         return self._by_tool.get(tool, ())
 
     @cached_property
-    def _by_name(self) -> dict[str, Mode]:
+    def by_name(self) -> Mapping[str | None, Mode]:
+        """None is ROOT, which is no mode."""
         return {mode.name: mode for mode in self.modes}
 
     @cached_property

@@ -59,6 +59,11 @@ class Session:
         """The key under which the place is stored; for a session's first place it is the session's own id."""
         return f"{self.id}{PLACE}{self.place}" if self.place else self.id
 
+    @property
+    def listing_key(self) -> tuple[object, ...]:
+        """What the session's list of tools depends on."""
+        return self.mode, self.stage, self.phase, self.reasoned
+
 
 PLACE = "~"
 """Separates a session's id from that of one of its places. No id contains it."""

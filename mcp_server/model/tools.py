@@ -203,16 +203,15 @@ class Tool:
     max_result_chars: int = 30_000
     """How much of a result is shown. The rest goes to a file that `Read` can open."""
     large: bool = False
-    """Asks hosts that limit results to let a long one through."""
+    """Ask hosts that cap results to let a long one through."""
+    places: tuple[str, ...] = field(init=False, compare=False)
+    """The arguments that name places in the workspace."""
 
     def __post_init__(self) -> None:
         if self.hints is UNSAID:
             object.__setattr__(self, "hints", HINTS.get(self.effect, UNSAID))
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """The arguments that name places in the workspace."""
-        return self.paths or ((self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ())
+        subject = (self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ()
+        object.__setattr__(self, "places", self.paths or subject)
 
     def make_paths_relative(self, arguments: Arguments, root: str) -> Arguments:
         """Write every path below the workspace relative to it.

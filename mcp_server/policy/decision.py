@@ -146,7 +146,7 @@ def refuse_by_rules(case: DecisionCase, kind: RuleKind) -> Decision | None:
 
 
 def check_mode(case: DecisionCase) -> Decision | None:
-    mode = case.policy.menus.get(case.session.mode)
+    mode = case.policy.menus.by_name.get(case.session.mode)
     if case.tool.meta or (mode and case.tool.name in mode.tools):
         return None
     if (case.session.flat or case.call.within) and case.policy.menus.find_modes_with(case.tool.name):
@@ -317,7 +317,7 @@ ANYWHERE = Session(id="", principal="", flat=True)
 
 def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
     """List the meta-tools, then those of the session's mode (of all modes, if the list is flat), in menu order."""
-    mode = policy.menus.get(session.mode)
+    mode = policy.menus.by_name.get(session.mode)
     modes = policy.menus if session.flat else (mode,) if mode else ()
     names = dict.fromkeys((*META_TOOLS, *(tool for mode in modes for tool in mode.tools)))
     return tuple(name for name in names if _is_visible(name, session, posture, policy))

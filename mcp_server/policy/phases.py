@@ -17,7 +17,7 @@ def is_phase_narrowing(session: Session, tool: Tool, menus: Menus, within: str |
     makes there for its own answer."""
     if session.phase is None or tool.meta:
         return False
-    mode = menus.get(session.mode)
+    mode = menus.by_name.get(session.mode)
     if within is None and session.flat:
         return any(BEGINNING in mode.tools for mode in menus.find_modes_with(tool.name))
     return session.flat or (mode is not None and BEGINNING in mode.tools)

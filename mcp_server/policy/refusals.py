@@ -112,7 +112,7 @@ def describe_rule(rule: Rule) -> str:
 
 def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
     modes = policy.menus.find_modes_with(tool.name)
-    here = policy.menus.get(session.mode)
+    here = policy.menus.by_name.get(session.mode)
     if not modes:
         reason = f"`{tool.name}` is not in any mode of this server."
         way_out = f"{LIST_MODES} The operator can add the tool to a mode."

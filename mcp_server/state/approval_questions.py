@@ -12,7 +12,7 @@ from typing import Any
 from mcp_server.model.approvals import Approval, parse_approval
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_surrogates
-from mcp_server.state.engine.transaction import EPOCH, Transaction, View, to_whole_number
+from mcp_server.state.engine.transaction import Transaction, View
 
 POSTURE_CHANGED = "the posture was changed since it was asked"
 RUN_COMPLETED = "the run it was asked in was completed"
@@ -37,8 +37,7 @@ def load_approvals(view: View) -> Sequence[Approval]:
 
 def _void_after_posture_change(view: View, approval: Approval) -> Approval:
     """Void a question asked under another posture: it approves nothing, whatever the answer."""
-    row = view.link.cursor.execute(EPOCH, (escape_surrogates(approval.wanted.principal),)).fetchone()
-    has_changed = row is not None and to_whole_number(row[0]) != approval.wanted.epoch
+    has_changed = view.get_epoch(approval.wanted.principal) != approval.wanted.epoch
     return replace(approval, void=POSTURE_CHANGED) if has_changed and not approval.void else approval
 
 

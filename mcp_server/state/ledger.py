@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.state.engine.chain import Checkpoint
-from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, RowKind
+from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.notes import write_notes
 
@@ -13,21 +13,75 @@ from mcp_server.state.notes import write_notes
 def record_intent(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
     """Record what is about to run, if the posture it was decided under still holds."""
     epoch = tx.get_epoch(intent.session.principal)
-    return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, intent.to_fields())
+    return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, build_call_fields(intent))
 
 
 def record_outcome(tx: Transaction, outcome: OutcomeRow, release: Callable[[Transaction, OutcomeRow], None]) -> int:
     """Record how a call ended. `release` is called unless it is known that no posture change waits for anything."""
     if outcome.notes:
         write_notes(tx, outcome.run, outcome.intent, outcome.notes)
-    seq = tx.append(RowKind.OUTCOME, outcome.to_fields())
+    seq = tx.append(
+        RowKind.OUTCOME,
+        {
+            "tested": outcome.tested or None,
+            "intent": outcome.intent,
+            "ending": outcome.ending,
+            "code": outcome.code,
+            "latency_us": outcome.latency_us,
+            "result_bytes": outcome.result_bytes,
+            "shown_bytes": outcome.shown_bytes,
+            "session": outcome.session,
+            "tool": outcome.tool,
+            "run": outcome.run,
+        },
+    )
     if tx.unsettled is None or tx.unsettled:
         release(tx, outcome)
     return seq
 
 
 def record_decision(tx: Transaction, judged: Judged) -> int:
-    return tx.append(judged.kind, judged.to_fields())
+    return tx.append(judged.kind, build_call_fields(judged))
+
+
+def build_call_fields(judged: Judged) -> dict[str, Any]:
+    """Build the row of a call and what was decided about it."""
+    session, posture, decision, origin = judged.session, judged.posture, judged.decision, judged.origin
+    return {
+        "principal": session.principal,
+        "conversation": origin.conversation,
+        "session": session.id,
+        "run": session.run,
+        "step": session.steps,
+        "client": origin.client,
+        "transport": origin.transport,
+        "passing": origin.passing or None,
+        "mode": session.mode,
+        "stage": session.stage,
+        "work_mode": posture.work_mode,
+        "run_control": posture.run_control,
+        "profile": posture.profile,
+        "model_mode": posture.model_mode,
+        "surface": origin.surface,
+        "ai_mode": posture.ai_mode,
+        "reasoning": posture.reasoning,
+        "tool_count": judged.tool_count,
+        "tool": judged.tool,
+        "carrier": judged.carrier,
+        "effect": decision.demand.effect if decision.demand else None,
+        "needs": decision.demand.profile if decision.demand else None,
+        "verdict": decision.verdict,
+        "layer": decision.layer,
+        "code": decision.code,
+        "rule": decision.rule,
+        "reason": decision.reason,
+        "arguments_sha256": judged.arguments_sha256,
+        "arguments_bytes": judged.arguments_bytes,
+        "epoch": posture.epoch,
+        **({"phase": session.phase} if session.phase else {}),
+        **({"within": origin.within} if origin.within else {}),
+        **({"question": judged.question} if isinstance(judged, QuestionRow) else {}),
+    }
 
 
 def sign_checkpoint(tx: Transaction) -> bool:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_server.model.files import Stamp
-from mcp_server.model.posture import PostureChoice
 from mcp_server.model.results import Refusal
 from mcp_server.model.sessions import Session
-from mcp_server.state import approvals, ledger, messages, posture, posture_changes, reads, sessions
+from mcp_server.state import approvals, ledger, messages, posture_changes, reads, sessions
 from mcp_server.state.engine.rows import (
     Begun,
     Clock,
@@ -27,7 +26,6 @@ from mcp_server.state.engine.rows import (
     Judged,
     Message,
     OutcomeRow,
-    PostureMoved,
     StoredSession,
     VersionMoved,
 )
@@ -52,7 +50,6 @@ class Store:
         self._writer = Writer(start, self._post)
         self._ended = self._loop.create_future()
         self._listeners: list[Callable[[], None]] = []
-        self._choices: dict[str, PostureChoice | None] = {}
         self._sessions: dict[str, StoredSession] = {}
         self._handles: dict[str, str] = {}
         self._seen: dict[tuple[str, str], Stamp] = {}
@@ -99,10 +96,7 @@ class Store:
     async def record_intent(self, intent: IntentRow, terms: approvals.QuestionTerms | None = None) -> Begun:
         """Return the intent's number once it is durable; `PostureMoved` if the posture has changed by now."""
         begin = ledger.record_intent if terms is None else partial(approvals.begin_call, terms=terms)
-        found = await self._ask(StoreJob(partial(begin, intent=intent)))
-        if isinstance(found, PostureMoved):
-            self._choices.pop(intent.session.principal, None)
-        return found
+        return await self._ask(StoreJob(partial(begin, intent=intent)))
 
     def record_outcome(self, outcome: OutcomeRow) -> None:
         """Does not wait. Any thread may call it."""
@@ -110,18 +104,6 @@ class Store:
 
     async def record_decision(self, judged: Judged) -> int:
         return await self.write(partial(ledger.record_decision, judged=judged))
-
-    # What the person chose. Changes to it go through `calls/steering`.
-
-    async def load_choice(self, principal: str) -> PostureChoice | None:
-        """None if the person never chose; the most restricted choice if theirs is lost or unreadable."""
-        if principal in self._choices:
-            return self._choices[principal]
-        generation = self._generation
-        found = await self.read(partial(posture.load_choice, principal=principal))
-        if generation == self._generation:
-            _clear_when_full(self._choices)[principal] = found
-        return found
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back in the loop when posture or sessions change, here or in another process. Call the result to
@@ -186,7 +168,10 @@ class Store:
         await self.write(partial(messages.mark_messages_read, ids=ids))
 
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
-        """Visible at once, written with the next batch. Any thread may call it."""
+        """Visible at once, written with the next batch. Any thread may call it. What was seen before, and looks the
+        same, is not written again."""
+        if self._seen.get((session_id, path)) == stamp:
+            return
         _clear_when_full(self._seen)[session_id, path] = stamp
         self._writer.defer(lambda tx: reads.remember_seen(tx, session_id, path, stamp))
 
@@ -249,7 +234,10 @@ class Store:
 
     def _receive(self, delivery: StoreReply) -> None:
         if delivery.changed:
-            self._forget(everything=delivery.foreign)
+            self._generation += 1
+        if delivery.foreign:
+            self._sessions.clear()
+            self._handles.clear()
         for wish in delivery.wishes:
             found: Any = wish.value
             for kept in cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,):
@@ -269,13 +257,6 @@ class Store:
                 callback()
         if delivery.ended and not self._ended.done():
             self._ended.set_result(None)
-
-    def _forget(self, everything: bool) -> None:
-        self._generation += 1
-        self._choices.clear()
-        if everything:
-            self._sessions.clear()
-            self._handles.clear()
 
 
 K = TypeVar("K")

@@ -63,7 +63,7 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
     endpoint = StreamableHTTPASGIApp(manager)
 
     async def serve_mode(scope: Scope, receive: Receive, send: Send) -> None:
-        if menus.get(scope["path_params"]["mode"]) is None:
+        if menus.by_name.get(scope["path_params"]["mode"]) is None:
             names = ", ".join(f"/mcp/{mode.name}" for mode in menus)
             await PlainTextResponse(f"there is no such mode; the modes are {names}", 404)(scope, receive, send)
             return

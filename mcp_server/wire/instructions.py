@@ -16,7 +16,9 @@ SHOWN_OF_A_DESCRIPTION = 150
 def format_endpoint_instructions(configuration: Configuration, pinned: str | None) -> str:
     """The instructions of the main endpoint, or of the one that serves a single mode."""
     render, menus = configuration.words.render_prompt, configuration.policy.menus
-    return format_instructions(render("instructions/head"), render("instructions/tail"), menus, menus.get(pinned))
+    return format_instructions(
+        render("instructions/head"), render("instructions/tail"), menus, menus.by_name.get(pinned)
+    )
 
 
 def format_instructions(head: str, tail: str, menus: Menus, pinned: Mode | None) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from mcp_server.calls.sessions import get_listing_key
 from mcp_server.model.menus import CARRIERS, Commands, Hosts, Listing
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
@@ -84,7 +83,7 @@ class Listings:
         """Return the answer to `tools/list`; equal requests get the same object."""
         face = self.choose_listing(caller)
         posture = replace(chosen, epoch=0)
-        at = (get_listing_key(session), session.held, session.pinned, session.flat)
+        at = (session.listing_key, session.held, session.pinned, session.flat)
         key = (face, at, posture, caller.version)
         ready = self._ready.get(key)
         if ready is None:

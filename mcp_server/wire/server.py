@@ -158,7 +158,7 @@ class Handlers:
             await self.notices.announce_move(live, before, watch, make_aside_teller(ctx, who))
 
         client = ClientChannel(ctx, who, self.notices, self.patience)
-        asked = CallRequest(
+        request = CallRequest(
             tool=name,
             arguments=arguments,
             live=watch.live,
@@ -172,7 +172,7 @@ class Handlers:
             listing=watch,
         )
         try:
-            return await self.pipeline.run(asked)
+            return await self.pipeline.run(request)
         except InputRequired as waiting:
             return waiting
         except ClientUnsupported as unsupported:

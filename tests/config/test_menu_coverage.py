@@ -74,7 +74,7 @@ def test_a_fault_that_may_have_cost_tools_is_known_as_one(lost: str, tmp_path: P
 
 
 def test_a_mode_that_lost_all_its_tools_is_found(tmp_path: Path) -> None:
-    swe = opened().menus.get("swe")
+    swe = opened().menus.by_name.get("swe")
     assert swe is not None
     (tmp_path / "change.yaml").write_text(f"extends: swe\nremove: [{', '.join(swe.tools)}]\n")
     faults = validate_tool_coverage(shipped_tools(), load_mode_drafts([SHIPPED, tmp_path], FaultCollector()))

@@ -18,7 +18,7 @@ SHIPPED = [mode.name for mode in opened().menus]
 
 
 def tools_of(name: str) -> list[str]:
-    mode = opened().menus.get(name)
+    mode = opened().menus.by_name.get(name)
     assert mode is not None
     return list(mode.tools)
 
@@ -30,7 +30,7 @@ def modes_with(tool: str) -> list[str]:
 def test_a_mode_is_added_by_one_file(tmp_path: Path) -> None:
     menus = opened(folder(tmp_path / "own", mine=mode_text(tools="[glob, grep]", triggers="[tinkering]"))).menus
     assert [mode.name for mode in menus] == [*SHIPPED, "mine"]
-    mine = menus.get("mine")
+    mine = menus.by_name.get("mine")
     assert mine is not None
     assert mine.tools == ("glob", "grep")
     assert mine.triggers == ("tinkering",)
@@ -47,7 +47,7 @@ def test_a_tool_taken_off_its_only_menu_is_missed(tmp_path: Path) -> None:
 
 def test_a_change_adds_removes_and_keeps_the_order(tmp_path: Path) -> None:
     change = "extends: swe\nadd: [fs_move, fs_delete]\nremove: [glob]\ntriggers: [hacking]\n"
-    swe = opened(folder(tmp_path / "own", change=change)).menus.get("swe")
+    swe = opened(folder(tmp_path / "own", change=change)).menus.by_name.get("swe")
     assert swe is not None
     assert list(swe.tools) == [*(tool for tool in tools_of("swe") if tool != "glob"), "fs_move", "fs_delete"]
     assert swe.triggers[-1] == "hacking"
@@ -60,7 +60,7 @@ def test_a_mode_may_begin_with_anothers_tools(tmp_path: Path) -> None:
     )
     menus = opened(folder(tmp_path / "own", a=grandchild, b=child)).menus
     assert [mode.name for mode in menus] == ["swe", "looking", *SHIPPED[1:], "reading"]
-    looking, reading, swe = menus.get("looking"), menus.get("reading"), menus.get("swe")
+    looking, reading, swe = menus.by_name.get("looking"), menus.by_name.get("reading"), menus.by_name.get("swe")
     assert looking and reading and swe
     assert list(looking.tools) == [tool for tool in tools_of("swe") if tool not in ("Edit", "Write")]
     assert list(reading.tools) == [tool for tool in looking.tools if tool not in ("grep", "glob")]
@@ -73,14 +73,14 @@ def test_a_child_begins_with_the_mode_as_it_was_changed(tmp_path: Path) -> None:
         "z": "extends: swe\nadd: [fs_move]\n",
         "a": "name: looking\nextends: swe\ntitle: Looking\nwhen: to look\n",
     }
-    looking = opened(folder(tmp_path / "own", **files)).menus.get("looking")
+    looking = opened(folder(tmp_path / "own", **files)).menus.by_name.get("looking")
     assert looking and looking.tools[-1] == "fs_move"
 
 
 def test_several_folders_each_have_their_say(tmp_path: Path) -> None:
     one = folder(tmp_path / "one", mine=mode_text())
     two = folder(tmp_path / "two", more="extends: mine\nadd: [Read]\n")
-    mine = opened(one, two).menus.get("mine")
+    mine = opened(one, two).menus.by_name.get("mine")
     assert mine and mine.tools == ("grep", "Read")
     again = refused(one, folder(tmp_path / "three", mine=mode_text()))
     assert "there is already a mode `mine`" in str(again)
@@ -103,13 +103,13 @@ def test_what_is_no_menu_file_is_left_alone(tmp_path: Path) -> None:
     (own / "mode.schema.json").write_text("{}")
     (own / "deeper").mkdir()
     (own / "deeper" / "x.yaml").write_text("{{{")
-    assert opened(own).menus.get("mine")
+    assert opened(own).menus.by_name.get("mine")
 
 
 def test_a_file_named_yml_is_a_menu_file_too(tmp_path: Path) -> None:
     own = folder(tmp_path / "own")
     (own / "mine.yml").write_text(mode_text())
-    assert opened(own).menus.get("mine")
+    assert opened(own).menus.by_name.get("mine")
 
 
 def test_a_description_has_a_longest(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_the_whole_plan_can_be_written_one_file_per_mode(tmp_path: Path) -> None
     ours = {mode.name for mode in opened().menus}
     for number, mode in enumerate(SEED, 1):
         if mode["name"] in ours:
-            there = opened().menus.get(mode["name"])
+            there = opened().menus.by_name.get(mode["name"])
             assert there is not None
             add = [tool for tool in mode["tools"] if tool not in there.tools]
             text = f"extends: {mode['name']}\nadd: [{', '.join(add)}]\n" if add else f"extends: {mode['name']}\n"

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_server.calls.request import measure_arguments
+from mcp_server.calls.ledger import measure_arguments
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
 from tests.clients.served import command, environment

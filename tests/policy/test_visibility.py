@@ -28,7 +28,7 @@ def test_root_shows_exactly_the_six() -> None:
 @pytest.mark.parametrize(("mode", "count"), [*COUNTS.items(), ("integrations", 9)])
 def test_a_mode_shows_the_six_and_then_its_own_in_menu_order(mode: str, count: int) -> None:
     everything = Posture(profile=Profile.UNRESTRICTED)
-    home = menus().get(mode)
+    home = menus().by_name.get(mode)
     assert home
     assert list_visible_tools(at(mode), everything, policy()) == (*META_TOOLS, *home.tools)
     assert len(list_visible_tools(at(mode), everything, policy())) == count

@@ -15,7 +15,7 @@ from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, PostureChange, PostureChoice
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
-from mcp_server.state import posture_changes
+from mcp_server.state import posture, posture_changes
 from mcp_server.state.engine.rows import IntentRow, Origin, OutcomeRow, RefusalRow, VersionMoved
 from mcp_server.state.reader import Reader
 from mcp_server.state.store import Store
@@ -130,7 +130,7 @@ async def choose_all(store: Store, who: str, wanted: Posture, reason: str = "", 
 
 async def posture_of(store: Store, who: str) -> Posture | None:
     """What somebody chose, over what is usual; None where nothing ever was."""
-    choice = await store.load_choice(who)
+    choice = await store.read(partial(posture.load_choice, principal=who))
     return choice and choice.apply_to(Posture())
 
 

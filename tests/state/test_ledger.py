@@ -2,6 +2,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,23 @@ from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.state.engine.chain import GENESIS, LONGEST_BODY, compute_row_hash, format_canonical_json
-from mcp_server.state.engine.rows import LedgerFilter, PostureMoved, QuestionRow, RowKind
+from mcp_server.state.engine.rows import LedgerFilter, Origin, PostureMoved, QuestionRow, RowKind
+from mcp_server.state.ledger import build_call_fields
 from mcp_server.state.store import Store
 from tests.clients.served import PATIENCE
-from tests.state.parts import ALLOWED, SESSION, Hands, Place, choose_all, heard, intended, intent, outcome, refused
+from tests.state.parts import (
+    ALLOWED,
+    DENIED,
+    SESSION,
+    Hands,
+    Place,
+    choose_all,
+    heard,
+    intended,
+    intent,
+    outcome,
+    refused,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +56,29 @@ def test_a_hash_covers_text_number_and_what_came_before(one: str, other: str, se
 
 def test_what_is_endless_is_clipped() -> None:
     assert len(format_canonical_json({"tool": "x" * 1_000_000, "at": 1})) < LONGEST_BODY
+
+
+FIELDS = """
+principal conversation session run step client transport passing mode stage work_mode run_control profile model_mode
+surface ai_mode reasoning tool_count tool carrier effect needs verdict layer code rule reason arguments_sha256
+arguments_bytes epoch
+"""
+
+
+def test_the_names_of_a_decisions_fields_stay() -> None:
+    assert set(build_call_fields(intent())) == set(FIELDS.split())
+
+
+def test_what_only_some_calls_have_stands_only_there() -> None:
+    origin = Origin("c1", "opencode", "stdio", within=7)
+    inner = replace(intent(session=replace(SESSION, phase="fix")), origin=origin)
+    assert {"phase": "fix", "within": 7}.items() <= build_call_fields(inner).items()
+
+
+def test_a_refusal_says_why() -> None:
+    fields = build_call_fields(refused())
+    assert (fields["verdict"], fields["layer"], fields["code"]) == ("deny", "rules", Code.RULE_DENIED)
+    assert fields["rule"] == DENIED.rule
 
 
 async def test_a_call_is_two_rows_and_a_refusal_is_one(place: Place, store: Store) -> None:
@@ -84,6 +121,7 @@ async def test_a_call_is_two_rows_and_a_refusal_is_one(place: Place, store: Stor
         assert expected.items() <= rows[seq].fields.items()
         done = next(row for row in rows.values() if row.kind == RowKind.OUTCOME)
         assert done.fields["intent"] == seq
+        assert (done.fields["session"], done.fields["tool"], done.fields["ending"]) == (SESSION.id, "Read", "problem")
         assert done.fields["code"] == "NOT_FOUND"
         assert "path" not in done.body + rows[seq].body
 

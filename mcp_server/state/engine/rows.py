@@ -95,43 +95,6 @@ class Judged:
     carrier: str | None = None
     """The tool that carried the call here, if it was not called by its own name."""
 
-    def to_fields(self) -> dict[str, Any]:
-        session, posture, decision, origin = self.session, self.posture, self.decision, self.origin
-        return {
-            "principal": session.principal,
-            "conversation": origin.conversation,
-            "session": session.id,
-            "run": session.run,
-            "step": session.steps,
-            "client": origin.client,
-            "transport": origin.transport,
-            "passing": origin.passing or None,
-            "mode": session.mode,
-            "stage": session.stage,
-            "work_mode": posture.work_mode,
-            "run_control": posture.run_control,
-            "profile": posture.profile,
-            "model_mode": posture.model_mode,
-            "surface": origin.surface,
-            "ai_mode": posture.ai_mode,
-            "reasoning": posture.reasoning,
-            "tool_count": self.tool_count,
-            "tool": self.tool,
-            "carrier": self.carrier,
-            "effect": decision.demand.effect if decision.demand else None,
-            "needs": decision.demand.profile if decision.demand else None,
-            "verdict": decision.verdict,
-            "layer": decision.layer,
-            "code": decision.code,
-            "rule": decision.rule,
-            "reason": decision.reason,
-            "arguments_sha256": self.arguments_sha256,
-            "arguments_bytes": self.arguments_bytes,
-            "epoch": posture.epoch,
-            **({"phase": session.phase} if session.phase else {}),
-            **({"within": origin.within} if origin.within else {}),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class IntentRow(Judged):
@@ -154,9 +117,6 @@ class QuestionRow(Judged):
     kind = RowKind.QUESTION
     question: str = ""
 
-    def to_fields(self) -> dict[str, Any]:
-        return Judged.to_fields(self) | {"question": self.question}
-
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
@@ -176,20 +136,6 @@ class OutcomeRow:
     """What is worth remembering of the call, as kind and text: kept beside the ledger, not in it."""
     tested: str = ""
     """`passed` or `failed`, if the call ran tests."""
-
-    def to_fields(self) -> dict[str, Any]:
-        return {
-            "tested": self.tested or None,
-            "intent": self.intent,
-            "ending": self.ending,
-            "code": self.code,
-            "latency_us": self.latency_us,
-            "result_bytes": self.result_bytes,
-            "shown_bytes": self.shown_bytes,
-            "session": self.session,
-            "tool": self.tool,
-            "run": self.run,
-        }
 
 
 @dataclass(frozen=True, slots=True)

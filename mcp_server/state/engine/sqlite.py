@@ -162,17 +162,10 @@ class Database:
         self.cursor.execute("BEGIN IMMEDIATE")
         self.version = self.cursor.execute("PRAGMA data_version").fetchone()[0]
 
-    def commit(self) -> None:
-        self.cursor.execute("COMMIT")
-
     def rollback(self) -> None:
         # A full disk rolls back by itself, and a second rollback would be an error.
         if self.connection.in_transaction:
             self.cursor.execute("ROLLBACK")
-
-    def insert(self, rows: list[tuple[int, str, str]]) -> None:
-        """Prepared once: the one statement that every call waits for."""
-        self.cursor.executemany("INSERT INTO ledger (seq, body, hash) VALUES (?, ?, ?)", rows)
 
     def make_full_refusal(self) -> Refusal:
         return make_full_refusal(self.path)

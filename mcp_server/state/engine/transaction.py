@@ -39,6 +39,8 @@ MOST_COUNTED = 1 << 62
 LOST_EPOCH = 1 << 40
 """The epoch after a posture was lost, until one is chosen. No file reaches it by counting, so a process that still
 holds the earlier choice must decide again."""
+INSERT_ROW = "INSERT INTO ledger (seq, body, hash) VALUES (?, ?, ?)"
+"""One text, so that SQLite prepares the statement that every call waits for once per connection."""
 EPOCH = f"""SELECT coalesce(
     (SELECT epoch FROM posture WHERE principal = ?),
     (SELECT CASE WHEN lost = '' THEN 0 ELSE {LOST_EPOCH} END FROM workspace))"""  # noqa: S608  # our own number
@@ -62,6 +64,11 @@ class View:
 
     def fetch_one(self, sql: str, **values: Any) -> dict[str, Any] | None:
         return next(iter(self.fetch_all(sql, **values)), None)
+
+    def get_epoch(self, principal: str) -> int:
+        """How often this principal's posture has changed."""
+        row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
+        return to_whole_number(row[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +94,8 @@ def read_ledger_head(link: "Database") -> LedgerHead:
 
 
 class Transaction(View):
-    """One batch on its way into the file. Ledger rows are gathered and written together: at the end, or before a read,
-    because a later request in the same batch must see the rows of an earlier one."""
+    """One batch on its way into the file. Every row is in the file at once, so a later request in the same batch sees
+    the rows of an earlier one."""
 
     def __init__(
         self, link: "Database", key: LedgerKey, clock: Clock, process: str, tip: "LedgerHead | None" = None
@@ -101,7 +108,6 @@ class Transaction(View):
         self.changes: int = 0
         tip = tip or read_ledger_head(link)
         self.seq, self.hash, self.checkpoint = tip.seq, tip.hash, tip.checkpoint
-        self.rows: list[tuple[int, str, str]] = []
         self.epochs = tip.epochs
         self.unsettled = tip.unsettled
         """Principals with pending posture changes; None until first asked."""
@@ -110,26 +116,12 @@ class Transaction(View):
         seq = self.seq + 1
         body = format_canonical_json({"kind": kind, "at": self.clock.now_ns(), "process": self.process, **fields})
         self.seq, self.hash = seq, compute_row_hash(self.hash, seq, body)
-        self.rows.append((seq, body, self.hash))
+        self.link.cursor.execute(INSERT_ROW, (seq, body, self.hash))
         return seq
-
-    def fetch_all(self, sql: str, **values: Any) -> list[dict[str, Any]]:
-        self.flush_rows()
-        return super().fetch_all(sql, **values)
-
-    def fetch_each(self, sql: str, **values: Any) -> Iterator[Any]:
-        self.flush_rows()
-        return super().fetch_each(sql, **values)
-
-    def flush_rows(self) -> None:
-        if self.rows:
-            self.link.insert(self.rows)
-            self.rows.clear()
 
     def get_epoch(self, principal: str) -> int:
         if principal not in self.epochs:
-            row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
-            self.epochs[principal] = to_whole_number(row[0]) if row else 0
+            self.epochs[principal] = super().get_epoch(principal)
         return self.epochs[principal]
 
     def count_change(self) -> None:
@@ -183,10 +175,9 @@ class StateWorkspace:
             self.put_anchor(tx)
 
     def commit(self, tx: Transaction) -> None:
-        tx.flush_rows()
         if tx.changed:
             tx.count_change()
-        self.link.commit()
+        self.link.cursor.execute("COMMIT")
         # Our own commit leaves the file's version as it was.
         self.tip = LedgerHead(tx.seq, tx.hash, tx.checkpoint, self.link.version, tx.epochs, tx.unsettled)
 

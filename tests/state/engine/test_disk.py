@@ -9,6 +9,7 @@ import pytest
 
 from mcp_server.state.engine import disk
 from mcp_server.state.engine.sqlite import Database
+from mcp_server.state.engine.transaction import INSERT_ROW
 from mcp_server.state.writer import BUSY_COMMITS
 from tests.clients.pipe import pipe
 from tests.clients.served import PATIENCE
@@ -28,8 +29,8 @@ def opened(path: Path) -> Database:
 
 def append(link: Database, seq: int) -> None:
     link.begin()
-    link.insert([(seq, "x" * 1000, "y")])
-    link.commit()
+    link.cursor.execute(INSERT_ROW, (seq, "x" * 1000, "y"))
+    link.cursor.execute("COMMIT")
 
 
 def test_rows_before_and_behind_the_zeros_are_there_after_a_crash(tmp_path: Path) -> None:

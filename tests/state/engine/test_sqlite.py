@@ -44,7 +44,7 @@ def test_a_new_file_is_its_owners_alone_and_a_reader_writes_nothing(tmp_path: Pa
     database = Database(path)
     database.begin()
     database.cursor.execute("CREATE TABLE t (a)")
-    database.commit()
+    database.cursor.execute("COMMIT")
     assert database.tables() == {"t"}
     assert path.stat().st_mode & 0o777 == 0o600
     database.close()
