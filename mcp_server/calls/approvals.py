@@ -130,8 +130,8 @@ class Approvals:
             return ApprovalGrant(known, carried)
         if known.answer is ApprovalAnswer.NO:
             return approval_text.build_denied_approval_problem(call.tool, known.reason)
-        why = known.void or "it has expired, or the posture or the stage changed since"
-        return approval_text.build_lapsed_approval_problem(call.tool, "it was used already" if known.is_spent else why)
+        why = known.void or "it has expired, or the posture or the stage has changed since"
+        return approval_text.build_lapsed_approval_problem(call.tool, "it was already used" if known.is_spent else why)
 
     async def _apply_later_refusal(self, call: ResolvedCall, known: Approval) -> Approval:
         """Apply a refusal that comes back with the question after an approval at the terminal: the later answer
@@ -161,7 +161,7 @@ class Approvals:
             self._record_answer(approval, heard) if heard else self.store.read(self._build_approval_query(approval))
         )
         if settled is None or settled.void:
-            why = settled.void if settled else "it has expired or was used already"
+            why = settled.void if settled else "it has expired or was already used"
             return approval_text.build_lapsed_approval_problem(call.tool, why)
         if settled.answer is ApprovalAnswer.OPEN:
             return approval_text.build_missing_approval_problem(

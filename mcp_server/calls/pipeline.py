@@ -272,7 +272,7 @@ class Pipeline:
         return result
 
     async def update_run_summary(self, call: ResolvedCall, run: str) -> None:
-        """Summarise the run so far, which has grown long, and notify whoever subscribed to the summary."""
+        """Summarise the run so far, which has grown long, and notify the clients that subscribed to the summary."""
         if await self.run_memory.fold_run(run):
             for name in (run, LATEST):
                 await call.request.client.announce_change("resource", format_summary_address(name))

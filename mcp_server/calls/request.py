@@ -131,10 +131,14 @@ def build_nested_call(
     depth = (call.request.within.depth if call.request.within else 0) + 1
     named = policy.tools.get(tool)
     if tool in CARRIERS or (named is not None and named.meta):
-        return Problem(Code.NOT_CARRIED, f"`{call.tool.name}` cannot call `{tool}`: only a client moves and speaks.")
+        return Problem(
+            Code.NOT_CARRIED,
+            f"`{call.tool.name}` cannot call `{tool}`: only the client may call meta-tools and carriers.",
+        )
     if depth > DEEPEST:
         return Problem(
-            Code.NOT_GRANTED, f"`{call.tool.name}` cannot call `{tool}`: calls within calls end at depth {DEEPEST}."
+            Code.NOT_GRANTED,
+            f"`{call.tool.name}` cannot call `{tool}`: calls within calls may be at most {DEEPEST} deep.",
         )
     within = ParentCall(call.tool.name, record, depth, call.loose)
     return replace(call.request, tool=tool, arguments=arguments, live=call.live, within=within)

@@ -120,8 +120,8 @@ class CallResolver:
 
 
 async def announce_move(call: ResolvedCall, desk: MenuNavigator | None, before: Session | None = None) -> None:
-    """Announce the move to everybody who sees the list. `before`: where the session was, if the call itself advanced
-    the run."""
+    """Announce the move to every client that sees the list. `before`: where the session was, if the call itself
+    advanced the run."""
     request, live, session_before = call.request, call.live, before
     if desk is not None:
         left = request.turn(desk.live) if desk.arrived else None
@@ -198,7 +198,9 @@ def advise_reading_first(call: ResolvedCall, ending: Problem, policy: Policy) ->
     first = READING.sub(lambda said: _describe_reading_here(call, said, policy), ending.way_out or "")
     if ending.code is Code.NOT_READ and call.request.tool in CARRIERS and call.handle is None:
         mode = call.live.session.mode
-        first += f" If your calls share no connection, call `menu_enter` with `{mode}` and give its handle as `menu`"
+        first += (
+            f" If your calls do not share a connection, call `menu_enter` with `{mode}` and pass its handle as `menu`"
+        )
         first += " in both."
     return replace(ending, way_out=first)
 
@@ -231,7 +233,7 @@ def advise_thinking_with_handle(call: ResolvedCall, problem: Problem) -> Problem
     """Advise to think with a handle: if calls share no connection and carry no handle, a thought that advances the run
     is forgotten."""
     if problem.code is Code.WRONG_STAGE and call.handle:
-        return replace(problem, way_out=f'{problem.way_out} Give `think` the same `"menu": "{call.handle}"`.')
+        return replace(problem, way_out=f'{problem.way_out} Pass `think` the same `"menu": "{call.handle}"`.')
     if problem.code is not Code.WRONG_STAGE or not call.live.passing:
         return problem
     how = "Your calls do not share a connection: call `menu_enter` first, and pass its handle as `menu` in later calls."
@@ -240,7 +242,7 @@ def advise_thinking_with_handle(call: ResolvedCall, problem: Problem) -> Problem
 
 def advise_other_mode(call: ResolvedCall, problem: Problem, policy: Policy) -> Problem:
     """Suggest a call that this client can make: if its list never changes, entering the mode does not let it repeat
-    this one. A caller that gave a handle is told to move that place, not to create another."""
+    this one. For a caller that gave a handle, the call moves that place instead of creating another."""
     modes = policy.menus.find_modes_with(call.tool.name)
     if problem.code is not Code.WRONG_MODE or call.live.session.pinned or not modes:
         return problem
@@ -254,11 +256,11 @@ def advise_other_mode(call: ResolvedCall, problem: Problem, policy: Policy) -> P
     example = format_example_call(call.tool, fit_arguments(call.tool, call.arguments, policy), **where)
     if misled:
         return replace(problem, way_out=f"Call it in its own mode: {example}")
-    return replace(problem, way_out=f"Your list of tools does not change with the mode. Call it through one: {example}")
+    return replace(problem, way_out=f"Your tool list does not change with the mode. Make the call like this: {example}")
 
 
 def advise_other_tools(call: ResolvedCall, problem: Problem, tools: tuple[str, ...], policy: Policy) -> Problem:
-    """Suggest the tools that do it, in the form in which this client must call them."""
+    """Suggest the tools that do it, as calls that this client can make."""
     mode = find_mode_with(tools, call.live.session, policy)
     there = mode is not None and mode.name == call.live.session.mode
     if mode is None or not (call.request.listing.fixed or (call.handle and not there)):
@@ -270,8 +272,8 @@ def advise_other_tools(call: ResolvedCall, problem: Problem, tools: tuple[str, .
     example = format_example_call(
         policy.tools[tools[0]], None, **where | ({"menu": call.handle} if call.handle else {})
     )
-    does = "does that, and asks the user where it has to" if len(tools) == 1 else "do that, and ask where they have to"
-    first = "" if len(tools) == 1 else "the first of them: "
+    does = "does that, asking the user if necessary" if len(tools) == 1 else "do that, asking the user if necessary"
+    first = "" if len(tools) == 1 else "first call "
     return replace(problem, way_out=f"Nothing ran. {format_list(tools, 'and')} {does}: {first}{example}")
 
 

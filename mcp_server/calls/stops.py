@@ -50,7 +50,7 @@ class StopOrders:
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     async def enlist(self) -> None:
-        """Register before the first call is decided: whoever stops this workspace from now on waits for our answer."""
+        """Register before the first call is decided: a stop of this workspace from now on waits for our answer."""
         async with self._lock:
             if not self.enlisted:
                 # Earlier orders are not obeyed again, so load the holds they left.
@@ -63,8 +63,8 @@ class StopOrders:
             self._start_task(self._obey_new_orders())
 
     async def end_all(self) -> bool:
-        """End everything of everybody, without the state, because no order could be written. False if something still
-        runs."""
+        """End every call of every principal, without the state, because no order could be written. False if something
+        still runs."""
         if not self.calls.halted:
             self.calls.halted = True
             self._start_task(self._record_stop())

@@ -22,8 +22,8 @@ class Code(StrEnum):
         return member
 
     # Returned by the decision, in the order of its layers.
-    UNKNOWN_TOOL = "UNKNOWN_TOOL", "no tool of that name is registered"
-    BLOCKED = "BLOCKED", "a block rule of the operator forbids this call, whatever the profile or an approval says"
+    UNKNOWN_TOOL = "UNKNOWN_TOOL", "no tool has that name"
+    BLOCKED = "BLOCKED", "the operator's blocklist forbids this call; no profile or approval changes that"
     WRONG_MODE = "WRONG_MODE", "the tool belongs to a mode this session is not in; the answer names the mode to enter"
     WRONG_STAGE = "WRONG_STAGE", "the run's stage does not allow what the tool does"
     WRONG_PHASE = "WRONG_PHASE", "the phase this run is in does not include the tool; the answer says how to continue"
