@@ -11,6 +11,7 @@ from typing import Any
 from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, format_value
 from mcp_server.policy import posture
 from mcp_server.policy.posture import PostureStep, ProcessWork
+from mcp_server.state import runs
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
@@ -62,6 +63,9 @@ def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | 
     # Whoever asked, the confirmation is typed at a terminal.
     change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
     record_adoption(tx)
+    if change.units:
+        runs.resume_session(tx, principal, change.session or None, change.units)
+        return _write_steps(tx, principal, [posture.release_change(current, change)], "")
     return _write_steps(
         tx, principal, posture.request_change(current, change, _find_open_work(tx, principal, change)), ""
     )
@@ -136,7 +140,9 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
     """Record the changes and write the last of them to the file."""
     now = turns[0].before
     for turn in turns:
-        before, after = now, replace(turn.after, epoch=now.epoch + bool(turn.event))
+        # What needs a confirmation changes nothing yet, so nothing that was decided before becomes void.
+        moves = turn.event and not (turn.change.unconfirmed or turn.change.units)
+        before, after = now, replace(turn.after, epoch=now.epoch + bool(moves))
         now = after
         if turn.event:
             why = {"reason": turn.change.reason, "scope": turn.change.scope, "event": turn.event}
@@ -150,7 +156,7 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
 
 def build_ledger_choice(one: PostureChoice) -> dict[str, object]:
     """Build a choice as the ledger records it: what was chosen, and what is pending."""
-    waiting = [f"{', '.join(describe_change(change))}, {change.scope}" for change in one.waiting]
+    waiting = [f"{', '.join(describe_change(change)) or 'next'}, {change.scope}" for change in one.waiting]
     return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
 
