@@ -384,7 +384,7 @@ class StopCommand:
         if reply is not None and reply.said is FormAnswer.NO:
             return "Nothing was changed: the user declined."
         if reply is None or reply.said is not FormAnswer.YES:
-            why = f"The client was asked and {reply.why}. " if reply else ""
+            why = f" The client was asked and {reply.why}." if reply else ""
             change = PostureChange(
                 id=make_short_id(),
                 axes={},
@@ -396,7 +396,7 @@ class StopCommand:
             )
             await self.store.write(partial(request_posture_change, principal=speaker.principal, change=change))
             return (
-                f"{why}Nothing changes until the user confirms it at a terminal, with "
+                f"Nothing was changed yet.{why} The user can resume it at a terminal with "
                 f"`menugate steer --confirm {change.id}`, within an hour."
             )
         note = f"Resumed {runs_named}." + (f" It was paused because: {reasons}." if reasons else "")

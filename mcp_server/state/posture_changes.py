@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, format_value
+from mcp_server.model.tools import READING
 from mcp_server.policy import posture
 from mcp_server.policy.posture import PostureStep, ProcessWork
 from mcp_server.state import runs
@@ -95,8 +96,7 @@ def end_call(tx: Transaction, outcome: OutcomeRow) -> None:
     principal = str(intent.get("principal"))
     release_waiting_changes(tx, principal, outcome.intent)
     completed = outcome.tool == "complete" and outcome.ending == "done"
-    # In `assisted`, every call that changes something is a unit; if calls share no session, every call is one.
-    if completed or intent.get("unit") or intent.get("passing"):
+    if completed or _is_change(intent):
         end_unit(tx, principal, outcome.session, completed)
 
 
@@ -168,16 +168,23 @@ def _find_open_work(tx: Transaction, principal: str, change: PostureChange) -> P
     match change.scope:
         case ChangeScope.AFTER_CURRENT_TOOL:
             return ProcessWork(calls=tuple(find_open_calls(tx, principal, change.session)))
-        case ChangeScope.AFTER_CURRENT_UNIT | ChangeScope.FOR_NEXT_UNIT:
+        case ChangeScope.AFTER_CURRENT_UNIT:
             return ProcessWork(unit=has_open_unit(tx, principal, change.session))
+        case ChangeScope.FOR_NEXT_UNIT:
+            # The reading so far is for the change to come, which is what the user means; one under way is not.
+            running = _find_open_intents(tx, principal, change.session)
+            return ProcessWork(unit=any(_is_change(row) for _, row in running))
         case ChangeScope.NOW | ChangeScope.NEXT_MILESTONE:
             return ProcessWork()
 
 
 def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:
     """Return the calls running now, by number and process."""
+    return [(seq, str(row.get("process"))) for seq, row in _find_open_intents(view, principal, session)]
+
+
+def _find_open_intents(view: View, principal: str, session: str) -> Iterator[tuple[int, dict[str, Any]]]:
     over: set[object] = set()
-    found: list[tuple[int, str]] = []
     for seq, row in _read_newest_rows(view):
         match row.get("kind"):
             case RowKind.OUTCOME:
@@ -187,14 +194,13 @@ def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple
             case RowKind.INTENT if row.get("principal") == principal and session in ("", row.get("session")):
                 process = str(row.get("process"))
                 if seq not in over and process not in over and is_process_running(process):
-                    found.append((seq, process))
+                    yield seq, row
             case _:
                 pass
-    return found
 
 
 def has_open_unit(view: View, principal: str, session: str = "") -> bool:
-    """Has a session begun something since its last `complete`, in a process that still runs?"""
+    """Has a session begun something since its last change or `complete`, in a process that still runs?"""
     over: set[object] = set()
     for seq, row in _read_newest_rows(view):
         whose, process = row.get("session"), row.get("process")
@@ -206,7 +212,7 @@ def has_open_unit(view: View, principal: str, session: str = "") -> bool:
             case RowKind.OUTCOME:
                 over.add(row.get("intent"))
             case RowKind.INTENT if row.get("principal") == principal and session in ("", whose):
-                if row.get("unit") and seq in over:
+                if _is_change(row) and seq in over:
                     # This change ended a unit; what the session did before it belongs to that unit.
                     over.add(whose)
                 if (
@@ -223,6 +229,11 @@ def has_open_unit(view: View, principal: str, session: str = "") -> bool:
 def _is_unit_ongoing(intent: Mapping[str, Any], concluded: bool) -> bool:
     """Is this call's unit still open, as far as the call can tell?"""
     return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
+
+
+def _is_change(intent: Mapping[str, Any]) -> bool:
+    """True if the call changes something, which ends a unit. One without a known effect may have."""
+    return intent.get("effect") not in READING
 
 
 def _read_newest_rows(view: View) -> Iterator[tuple[int, dict[str, Any]]]:
