@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import anyio.to_thread
 
+from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_as_json
+from mcp_server.state import messages
+from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.store import Store
 
 FREE_ANSWER = {
@@ -27,6 +31,10 @@ def mark_as_models_words(message: str) -> str:
     return "\n".join([MODEL_ASKS, "", *(f"| {escape_as_json(line)}" for line in message.split("\n"))])
 
 
+MESSAGE = "message"
+"""The name of the one question that `message_user` asks."""
+
+
 @dataclass(frozen=True)
 class PersonChannel:
     store: Store
@@ -36,8 +44,32 @@ class PersonChannel:
     session: Session
     client: Client
 
-    async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
-        return await self.store.leave_message(self.session.id, message, attachments, self.session.principal)
+    async def tell(self, message: str, attachments: Sequence[str] = (), asks: bool = False) -> str:
+        return await self.store.leave_message(self.session.id, message, attachments, self.session.principal, asks)
+
+    async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
+        # In the newer protocol era the call comes back with the answer, and the message was left the first time.
+        id = self.client.get_note(MESSAGE) or await self.tell(message, attachments, asks=True)
+        action, answer = "cancel", None
+        if (reply := await self._find_reply(id)) is None:
+            question = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
+            async with withdraw_when_answered(self.store, partial(self._has_reply, id)):
+                action, answer = await self.ask(MESSAGE, question, note=id)
+            reply = await self._find_reply(id)
+        if reply is not None:
+            await self.store.write(partial(messages.mark_reply_delivered, id=id))
+            return "accept", reply.text, id
+        if action == "accept":
+            answered = Reply(answer or "")
+            await self.store.write(partial(messages.reply_to_message, id=id, reply=answered, delivered=True))
+        return action, answer, id
+
+    async def _find_reply(self, id: str) -> Reply | None:
+        message = await self.store.read(partial(messages.find_message, id=id))
+        return message.reply if message else None
+
+    async def _has_reply(self, id: str) -> bool:
+        return await self._find_reply(id) is not None
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         return await anyio.to_thread.run_sync(self.signature_reader, repository)
@@ -51,13 +83,40 @@ class PersonChannel:
     def is_reachable(self) -> bool:
         return self.client.can("elicitation")
 
-    async def ask(self, key: str, message: str) -> tuple[str, str | None]:
+    async def ask(self, key: str, message: str, note: str = "") -> tuple[str, str | None]:
         params = {"message": mark_as_models_words(message), "requestedSchema": FREE_ANSWER}
         try:
-            reply = await self.client.request(key, "elicitation/create", params)
+            reply = await self.client.request(key, "elicitation/create", params, note)
         except Refusal as refused:
             # No answer is not an error: the message is kept either way.
             return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
         answer = content.get("answer")
         return str(reply.get("action", "cancel")), None if answer is None else str(answer)
+
+
+# What did the person reply? A reply reaches the model with the next result of its session.
+
+
+@dataclass
+class Replies:
+    store: Store
+    pending: Sequence[Message] = ()
+    """Nearly always empty, which the pipeline looks at before it asks more."""
+
+    async def refresh(self) -> None:
+        self.pending = await self.store.read(messages.load_pending_replies)
+
+    async def take(self, session: Session) -> str:
+        """Return the replies to this session as text, each once; empty if there is none."""
+        if not any(messages.is_reply_for(message, session.principal, session.id) for message in self.pending):
+            return ""
+        taking = partial(messages.take_replies, principal=session.principal, session=session.id)
+        due = await self.store.write(taking)
+        await self.refresh()
+        return "\n\n".join(format_reply(message) for message in due)
+
+
+def format_reply(message: Message) -> str:
+    assert message.reply is not None, "only messages with a reply are taken"
+    return f"The user replied to your message {message.id}: {message.reply.text}"

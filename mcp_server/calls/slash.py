@@ -34,6 +34,8 @@ from mcp_server.policy.posture_width import is_delaying_narrowing, is_widening, 
 from mcp_server.state import runs, stops
 from mcp_server.state.engine.rows import Clock
 from mcp_server.state.engine.transaction import Transaction
+from mcp_server.state.ids import make_short_id
+from mcp_server.state.posture_changes import request_posture_change
 from mcp_server.state.store import Store
 
 # A prompt widens the posture only with the person's approval, which no client can give without their noticing.
@@ -57,7 +59,7 @@ class ProfileRaise:
 
     async def ask_agreement(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
         """Return the person's answer; None if no client may ask. `under` is what the answer is bound to."""
-        if self.out_of_band or not speaker.client.can("elicitation"):
+        if self.out_of_band or not speaker.may_widen or not speaker.client.can("elicitation"):
             return None
         count = self._answered.get(speaker.principal, 0)
         reply = await ask_person(speaker.client, self.clock, f"widen-{self._process}-{count}-{under}", message)
@@ -134,7 +136,7 @@ class SlashCommands:
     def _build_named_commands(self) -> tuple[SlashCommand, ...]:
         autonomous = "Let the run continue on its own until it is done, blocked or out of budget."
         repair = "Set the work mode to repair."
-        when = (SINCE, OPTIONS)
+        when = (SCOPE, OPTIONS)
         return (
             SlashCommand(
                 "autonomous", "Autonomous", autonomous, self._run_autonomous, when, typed="menugate autonomous"
@@ -180,10 +182,12 @@ class SlashCommands:
     async def _run_value_command(
         self, speaker: PromptCaller, arguments: Mapping[str, str], command: str, axis: str
     ) -> Sequence[Message]:
-        """Run a command whose name is the value. It acts only with a scope."""
+        """Run a command whose name is the value, so that it needs no argument."""
         words = collect_words(arguments)
-        if not words or words[0] not in SCOPES:
-            return build_user_messages(f"Nothing was changed: `{command}` needs a scope, such as `{command} now`.")
+        if arguments and not words:
+            return build_user_messages(
+                f"Nothing was changed: type `{command}` alone, or with a scope such as `{command} now`."
+            )
         return await self._apply_typed_words(speaker, [command, *words], command, axis)
 
     async def _run_steer(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
@@ -264,7 +268,10 @@ class SlashCommands:
             return f"The user chose {words}; it is in force."
         if waiting.unconfirmed:
             how = f"`menugate steer --confirm {change.id}`"
-            return f"Asked for: {words}. Nothing changes until the user confirms it at a terminal, with {how}."
+            return (
+                f"Asked for: {words}. Nothing changes until the user confirms it at a terminal, with {how}, within an "
+                "hour."
+            )
         return f"The user chose {words}; it will be in force {badge.describe_change_timing(waiting)}."
 
 
@@ -275,8 +282,6 @@ def build_argument(name: str, description: str, known: Sequence[str], required: 
 
 
 SCOPE = build_argument("scope", f"when it applies: {', '.join(SCOPES)}", SCOPES)
-SINCE = replace(SCOPE, required=True)
-"""Required for commands with no other argument, because a host that gets every prompt at start passes none."""
 OPTIONS = build_argument(
     "options",
     "other axes to change at once, such as `--autonomous --permission-profile normal`",
@@ -296,8 +301,9 @@ def build_user_messages(text: str) -> list[Message]:
 
 # `/pause`, `/next` and `/stop` pause, continue or clear the run of the client they are typed in.
 #
-# A client without a session has no run of its own, so there they apply to every run of the person. Each needs a typed
-# argument, because some hosts get every prompt when they start. Ending a pause must be approved first.
+# A client without a session has no run of its own, so there they apply to every run of the person. Each works without
+# an argument; one that is there must be a known word, because some hosts fill in what nobody typed. Ending a pause must
+# be approved first.
 
 T = TypeVar("T")
 MAX_UNITS = 1000
@@ -313,8 +319,8 @@ class StopCommand:
     raising: ProfileRaise
 
     def build_commands(self) -> tuple[SlashCommand, ...]:
-        units = build_argument("units", "how many units, in `assisted`; otherwise 1", ("1", "2", "5"), required=True)
-        when = build_argument("when", f"`{NOW}`; without it nothing happens", (NOW,), required=True)
+        units = build_argument("units", "how many units, in `assisted` (default: 1)", ("1", "2", "5"))
+        when = build_argument("when", f"`{NOW}`, before a reason", (NOW,))
         why = (when, build_argument("reason", "what to tell the model", ()))
         stop, pause = "End the run and clear its state.", "Pause the run; it keeps its state."
         resume = "Resume the run; in `assisted`, for this many units."
@@ -338,7 +344,7 @@ class StopCommand:
         )
 
     async def _run_next(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
-        typed = str(arguments.get("units", "")).strip()
+        typed = str(arguments.get("units", "")).strip() if arguments else "1"
         if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MAX_UNITS):
             return build_user_messages(
                 f"Nothing was changed: `next` needs the number of units, from 1 to {MAX_UNITS}, usually 1."
@@ -365,7 +371,8 @@ class StopCommand:
             for (principal, session), hold in holds.items()
             if principal == speaker.principal and (not speaker.session or session == speaker.session)
         ]
-        if not own and units == 1:
+        if units == 1 and all(hold.by is Holder.UNIT for hold in own):
+            # Looking at a finished unit and going on to the next is what `assisted` is for.
             return None
         reasons = "; ".join(dict.fromkeys(hold.reason.rstrip(".") for hold in own))
         runs_named = describe_runs(speaker)
@@ -378,7 +385,20 @@ class StopCommand:
             return "Nothing was changed: the user declined."
         if reply is None or reply.said is not FormAnswer.YES:
             why = f" The client was asked and {reply.why}." if reply else ""
-            return f"Nothing was changed.{why} The user can resume it with `menugate next` at a terminal."
+            change = PostureChange(
+                id=make_short_id(),
+                axes={},
+                reason=f"/next in {speaker.client.name or 'a client'}",
+                door=ChangeSource.PROMPT,
+                session=speaker.session,
+                unconfirmed=True,
+                units=units,
+            )
+            await self.store.write(partial(request_posture_change, principal=speaker.principal, change=change))
+            return (
+                f"Nothing was changed yet.{why} The user can resume it at a terminal with "
+                f"`menugate steer --confirm {change.id}`, within an hour."
+            )
         note = f"Resumed {runs_named}." + (f" It was paused because: {reasons}." if reasons else "")
         await self.raising.leave_message(speaker, note)
         return None
@@ -426,7 +446,10 @@ def describe_runs(speaker: PromptCaller) -> str:
 
 
 def find_typed_reason(arguments: Mapping[str, str]) -> str | None:
-    """Return what was typed after `now`, in either argument, because hosts split differently; None without `now`."""
+    """Return what was typed after `now`, in either argument, because hosts split differently; empty if nothing was
+    typed at all, None if something else was."""
+    if not arguments:
+        return ""
     words = " ".join(str(arguments.get(name, "")) for name in ("when", "reason")).split()
     return " ".join(words[1:]) if words[:1] == [NOW] else None
 
@@ -437,4 +460,4 @@ def format_reason(typed: str, default: str) -> str:
 
 
 def describe_missing_word(command: str) -> str:
-    return f"Nothing was changed: `{command}` needs the word `{NOW}`, optionally followed by a reason."
+    return f"Nothing was changed: type `{command}` alone, or `{command} {NOW}` and a reason."

@@ -8,6 +8,7 @@ from mcp_server.config.reader import Fields, Leaf, read_yaml_file
 from mcp_server.config.shapes import (
     BoolField,
     EnumField,
+    IntField,
     KeySpec,
     LineField,
     ListField,
@@ -15,6 +16,7 @@ from mcp_server.config.shapes import (
     fit,
     get_flag,
     get_leaf,
+    get_number,
     get_records,
     get_text,
 )
@@ -41,6 +43,11 @@ HOST = RecordField(
         "notices": KeySpec(
             BoolField(),
             "whether to notify it when a list changes; `false` if that does harm (default: true)",
+        ),
+        "major": KeySpec(
+            IntField(0, 9999),
+            "the newest major version that the evidence covers: in a newer one, a command that allows more is "
+            "confirmed at a terminal (default: every version)",
         ),
         "evidence": KeySpec(LineField(240), "how you know this"),
     },
@@ -72,7 +79,8 @@ def build_hosts(entries: Sequence[Fields], findings: FaultCollector) -> tuple[Ho
         if commands is Commands.PERSON and not evidence:
             findings.add(client.place, f"`commands: {commands}` of `{client.text}` needs `evidence`: how you know")
             continue
-        hosts.append(Host(client.text, Listing(listing.text), relisting, evidence, commands, notices))
+        major = get_number(entry, "major")
+        hosts.append(Host(client.text, Listing(listing.text), relisting, evidence, commands, notices, major))
     return tuple(hosts)
 
 

@@ -70,8 +70,14 @@ class Client(Protocol):
 class Person(Protocol):
     """The user behind the client."""
 
-    async def tell(self, message: str, attachments: Sequence[str] = ()) -> str:
-        """Leave a message where `menugate messages` shows it; return its id."""
+    async def tell(self, message: str, attachments: Sequence[str] = (), asks: bool = False) -> str:
+        """Leave a message where `menugate messages` shows it; return its id. `asks`: the user should reply to it, and
+        the reply reaches the model with a later result."""
+        ...
+
+    async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
+        """Leave the message, ask it through the client, and wait for the answer there or for `menugate messages
+        reply`. Return `accept`, `decline`, `cancel` or `timeout`, what was answered, and the message's id."""
         ...
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:

@@ -83,10 +83,17 @@ class Host:
     commands: Commands = Commands.NOBODY
     notices: bool = True
     """It can handle notifications of list changes. If they would do harm, it gets only what it subscribed to."""
+    major: int | None = None
+    """The newest major version that the evidence covers; None if it covers every version."""
 
     def is_named(self, client: str) -> bool:
         mine, theirs = self.client.casefold(), client.casefold()
         return theirs.startswith(mine[:-1]) if mine.endswith("*") else theirs == mine
+
+    def is_known_version(self, version: str) -> bool:
+        """True if the evidence covers this version. One that cannot be read is not covered."""
+        major = version.removeprefix("v").partition(".")[0]
+        return self.major is None or (major.isascii() and major.isdigit() and int(major) <= self.major)
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,9 @@ class PostureChange:
     """It needs the person's confirmation at the terminal before anything else."""
     asked: int = 0
     """When, in nanoseconds."""
+    units: int = 0
+    """Instead of changing an axis, it resumes what is paused, in `assisted` for this many units. Only ever kept
+    unconfirmed."""
 
 
 @dataclass(frozen=True, slots=True)

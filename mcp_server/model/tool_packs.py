@@ -47,6 +47,9 @@ class PromptCaller:
     session: str
     """The client's session; empty if it has none."""
     client: "Client"
+    may_widen: bool = False
+    """The host is listed in a version that somebody looked at. In any other, a change that allows more is confirmed at
+    a terminal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from mcp_server.model.posture import (
     WorkMode,
     format_value,
 )
+from mcp_server.model.text import format_count
 
 NARROW = 80
 ALWAYS_IN_FULL = frozenset({WorkMode.REPAIR, WorkMode.REVIEW})
@@ -78,8 +79,18 @@ def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[Posture
         for trial in choice.trials
     ]
     return trials + [
-        (change, f"{describe_axis_values(change.axes)}, {describe_change_timing(change)}") for change in choice.waiting
+        (change, f"{describe_wish(change)}, {describe_change_timing(change)}") for change in choice.waiting
     ]
+
+
+def describe_wish(change: PostureChange) -> str:
+    if not change.units:
+        return describe_axis_values(change.axes)
+    return f"resume {describe_runs(change.session)}, in `assisted` for {format_count(change.units, 'unit')}"
+
+
+def describe_runs(session: str) -> str:
+    return f"the run of session {session}" if session else "every run"
 
 
 def describe_change_timing(change: PostureChange) -> str:

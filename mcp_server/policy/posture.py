@@ -50,11 +50,12 @@ def request_change(choice: PostureChoice, change: PostureChange, work: ProcessWo
     """Apply the change now, or let it wait for its moment."""
     if change.unconfirmed:
         # Until it is confirmed it replaces only other unconfirmed changes from the same source.
-        rivals = {other.id for other in choice.waiting if other.unconfirmed and other.door is change.door}
         others = [
             left
             for other in choice.waiting
-            for left in (remove_replaced_axes((other,), change) if other.id in rivals else (other,))
+            for left in (
+                remove_replaced_axes((other,), change) if other.unconfirmed and other.door is change.door else (other,)
+            )
         ]
         return [PostureStep(choice, replace(choice, waiting=(*others, change)), change, "asked")]
     remainder = replace(choice, waiting=remove_replaced_axes(choice.waiting, change))
@@ -176,7 +177,7 @@ def remove_replaced_axes(waiting: Iterable[PostureChange], change: PostureChange
         replace(one, axes={axis: value for axis, value in one.axes.items() if is_axis_kept(axis, value, change)})
         for one in waiting
     )
-    return tuple(one for one in shorter if one.axes)
+    return tuple(one for one in shorter if one.axes or (one.units and not change.units))
 
 
 def is_axis_kept(axis: str, pending_value: Value, change: PostureChange) -> bool:

@@ -1,11 +1,12 @@
-"""Which messages did models leave for the user?"""
+"""Which messages did models leave for the user, and what did the user reply?"""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp_server.model.text import escape_surrogates
-from mcp_server.state.engine.rows import Message
+from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.engine.transaction import Transaction, View
 
 
@@ -13,22 +14,77 @@ def leave_message(tx: Transaction, message: Message) -> str:
     fields = {"at": tx.clock.now_ns(), "session": message.session, "text": message.text}
     # Not `format_canonical_json`, which truncates: the user gets the whole text.
     fields |= {"attachments": list(message.attachments), "principal": message.principal}
-    body = json.dumps(fields)
+    body = json.dumps(fields | ({"asks": True} if message.asks else {}))
     tx.run("INSERT INTO messages (id, body) VALUES (:id, :body)", id=message.id, body=body)
     return message.id
 
 
 def load_messages(view: View) -> Sequence[Message]:
-    rows = view.fetch_all("SELECT id, read, body FROM messages ORDER BY number")
+    return [_message_from_row(row) for row in view.fetch_all("SELECT * FROM messages ORDER BY number")]
+
+
+def find_message(view: View, id: str) -> Message | None:
+    row = view.fetch_one("SELECT * FROM messages WHERE id = :id", id=escape_surrogates(id))
+    return _message_from_row(row) if row else None
+
+
+def load_pending_replies(view: View) -> Sequence[Message]:
+    """Load the messages whose reply no call has taken to its model yet."""
+    rows = view.fetch_all("SELECT * FROM messages WHERE reply <> '' AND delivered = 0 ORDER BY number")
     return [_message_from_row(row) for row in rows]
 
 
-def _message_from_row(row: Mapping[str, Any]) -> Message:
-    body = json.loads(row["body"])
-    attachments, principal = tuple(body["attachments"]), str(body.get("principal", ""))
-    return Message(row["id"], body["at"], body["session"], body["text"], attachments, bool(row["read"]), principal)
+def reply_to_message(tx: Transaction, id: str, reply: Reply, delivered: bool = False) -> Message | None:
+    """Return the message with its reply; None if there is no such message, or it has one already. A reply is the end of
+    it: the message counts as read."""
+    message = find_message(tx, id)
+    if message is None or message.reply is not None:
+        return None
+    made = replace(reply, at=tx.clock.now_ns())
+    body = json.dumps({"text": made.text, "at": made.at, "session": made.session})
+    tx.run(
+        "UPDATE messages SET reply = :body, delivered = :delivered, read = 1 WHERE id = :id",
+        body=body,
+        delivered=int(delivered),
+        id=escape_surrogates(id),
+    )
+    # So that a call that waits for it hears of it.
+    tx.changed = True
+    return replace(message, reply=made, read=True)
+
+
+def take_replies(tx: Transaction, principal: str, session: str) -> Sequence[Message]:
+    """Return the replies to this session, each to one call only."""
+    due = [message for message in load_pending_replies(tx) if is_reply_for(message, principal, session)]
+    for message in due:
+        mark_reply_delivered(tx, message.id)
+    return due
+
+
+def mark_reply_delivered(tx: Transaction, id: str) -> None:
+    tx.run("UPDATE messages SET delivered = 1 WHERE id = :id", id=escape_surrogates(id))
+
+
+def is_reply_for(message: Message, principal: str, session: str) -> bool:
+    return message.reply is not None and message.principal == principal and message.reply.session in ("", session)
 
 
 def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:
     for id in ids:
         tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=escape_surrogates(id))
+
+
+def _message_from_row(row: Mapping[str, Any]) -> Message:
+    body = json.loads(row["body"])
+    reply = json.loads(row["reply"]) if row["reply"] else None
+    return Message(
+        row["id"],
+        body["at"],
+        body["session"],
+        body["text"],
+        tuple(body["attachments"]),
+        read=bool(row["read"]),
+        principal=str(body.get("principal", "")),
+        asks=body.get("asks") is True,
+        reply=Reply(str(reply["text"]), reply["at"], str(reply["session"])) if reply else None,
+    )

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, format_value
+from mcp_server.model.tools import READING
 from mcp_server.policy import posture
 from mcp_server.policy.posture import PostureStep, ProcessWork
+from mcp_server.state import runs
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
@@ -61,6 +63,9 @@ def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | 
     # Whatever asked for the change, you confirm it at a terminal.
     change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
     record_adoption(tx)
+    if change.units:
+        runs.resume_session(tx, principal, change.session or None, change.units)
+        return _write_steps(tx, principal, [posture.release_change(current, change)], "")
     return _write_steps(
         tx, principal, posture.request_change(current, change, _find_open_work(tx, principal, change)), ""
     )
@@ -90,8 +95,7 @@ def end_call(tx: Transaction, outcome: OutcomeRow) -> None:
     principal = str(intent.get("principal"))
     release_waiting_changes(tx, principal, outcome.intent)
     completed = outcome.tool == "complete" and outcome.ending == "done"
-    # In `assisted`, every call that changes something is a unit; if calls share no session, every call is one.
-    if completed or intent.get("unit") or intent.get("passing"):
+    if completed or _is_change(intent):
         end_unit(tx, principal, outcome.session, completed)
 
 
@@ -135,7 +139,9 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
     """Record the changes and write the last of them to the file."""
     now = turns[0].before
     for turn in turns:
-        before, after = now, replace(turn.after, epoch=now.epoch + bool(turn.event))
+        # What needs a confirmation changes nothing yet, so nothing that was decided before becomes void.
+        moves = turn.event and not (turn.change.unconfirmed or turn.change.units)
+        before, after = now, replace(turn.after, epoch=now.epoch + bool(moves))
         now = after
         if turn.event:
             why = {"reason": turn.change.reason, "scope": turn.change.scope, "event": turn.event}
@@ -149,7 +155,7 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
 
 def build_ledger_choice(one: PostureChoice) -> dict[str, object]:
     """Build a choice as the ledger records it: what was chosen, and what is pending."""
-    waiting = [f"{', '.join(describe_change(change))}, {change.scope}" for change in one.waiting]
+    waiting = [f"{', '.join(describe_change(change)) or 'next'}, {change.scope}" for change in one.waiting]
     return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
 
@@ -161,16 +167,23 @@ def _find_open_work(tx: Transaction, principal: str, change: PostureChange) -> P
     match change.scope:
         case ChangeScope.AFTER_CURRENT_TOOL:
             return ProcessWork(calls=tuple(find_open_calls(tx, principal, change.session)))
-        case ChangeScope.AFTER_CURRENT_UNIT | ChangeScope.FOR_NEXT_UNIT:
+        case ChangeScope.AFTER_CURRENT_UNIT:
             return ProcessWork(unit=has_open_unit(tx, principal, change.session))
+        case ChangeScope.FOR_NEXT_UNIT:
+            # The reading so far is for the change to come, which is what the user means; one under way is not.
+            running = _find_open_intents(tx, principal, change.session)
+            return ProcessWork(unit=any(_is_change(row) for _, row in running))
         case ChangeScope.NOW | ChangeScope.NEXT_MILESTONE:
             return ProcessWork()
 
 
 def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple[int, str]]:
     """Return the calls running now, by number and process."""
+    return [(seq, str(row.get("process"))) for seq, row in _find_open_intents(view, principal, session)]
+
+
+def _find_open_intents(view: View, principal: str, session: str) -> Iterator[tuple[int, dict[str, Any]]]:
     over: set[object] = set()
-    found: list[tuple[int, str]] = []
     for seq, row in _read_newest_rows(view):
         match row.get("kind"):
             case RowKind.OUTCOME:
@@ -180,14 +193,13 @@ def find_open_calls(view: View, principal: str, session: str = "") -> list[tuple
             case RowKind.INTENT if row.get("principal") == principal and session in ("", row.get("session")):
                 process = str(row.get("process"))
                 if seq not in over and process not in over and is_process_running(process):
-                    found.append((seq, process))
+                    yield seq, row
             case _:
                 pass
-    return found
 
 
 def has_open_unit(view: View, principal: str, session: str = "") -> bool:
-    """Has a session begun something since its last `complete`, in a process that still runs?"""
+    """Has a session begun something since its last change or `complete`, in a process that still runs?"""
     over: set[object] = set()
     for seq, row in _read_newest_rows(view):
         whose, process = row.get("session"), row.get("process")
@@ -199,7 +211,7 @@ def has_open_unit(view: View, principal: str, session: str = "") -> bool:
             case RowKind.OUTCOME:
                 over.add(row.get("intent"))
             case RowKind.INTENT if row.get("principal") == principal and session in ("", whose):
-                if row.get("unit") and seq in over:
+                if _is_change(row) and seq in over:
                     # This change ended a unit; what the session did before it belongs to that unit.
                     over.add(whose)
                 if (
@@ -216,6 +228,11 @@ def has_open_unit(view: View, principal: str, session: str = "") -> bool:
 def _is_unit_ongoing(intent: Mapping[str, Any], concluded: bool) -> bool:
     """Is this call's unit still open, as far as the call can tell?"""
     return intent.get("tool") != "complete" and not (intent.get("passing") and concluded)
+
+
+def _is_change(intent: Mapping[str, Any]) -> bool:
+    """True if the call changes something, which ends a unit. One without a known effect may have."""
+    return intent.get("effect") not in READING
 
 
 def _read_newest_rows(view: View) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -83,9 +83,19 @@ def keep_for_connection(
 def _get_client_name(ctx: Context) -> str:
     if (params := ctx.session.client_params) is not None:
         return params.client_info.name
-    # A modern client may leave out the typed pair and still give its name.
+    return _get_client_info(ctx, "name")
+
+
+def get_client_version(ctx: Context) -> str:
+    if (params := ctx.session.client_params) is not None:
+        return params.client_info.version
+    return _get_client_info(ctx, "version")
+
+
+def _get_client_info(ctx: Context, field: str) -> str:
+    """A modern client may leave out the typed pair and still say what it is."""
     info: Any = (ctx.meta or {}).get(CLIENT_INFO_META_KEY)
-    return str(cast(dict[str, Any], info).get("name", "")) if isinstance(info, dict) else ""
+    return str(cast(dict[str, Any], info).get(field, "")) if isinstance(info, dict) else ""
 
 
 # How is the person connected, as far as a call shows? Recorded with every call; what may run never depends on it.

@@ -70,6 +70,11 @@ class Listings:
         host = self.hosts.find_host(caller.client)
         return host is not None and host.commands is Commands.PERSON
 
+    def may_widen(self, caller: Caller, version: str) -> bool:
+        """True if a command of this host may ask for more: its prompts are its user's, and in this version, too."""
+        host = self.hosts.find_host(caller.client)
+        return host is not None and host.commands is Commands.PERSON and host.is_known_version(version)
+
     def get_tool_names(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
         if not has_carriers(face, session):
             return list_visible_tools(session, posture, self.policy)

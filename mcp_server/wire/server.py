@@ -27,6 +27,7 @@ from mcp_server.model.tools import Tool
 from mcp_server.wire.caller import (
     Caller,
     Context,
+    get_client_version,
     get_connection,
     identify_caller,
     keep_for_connection,
@@ -185,7 +186,10 @@ class Handlers:
         who = identify_caller(ctx, self.owner)
         live = self.get_client_list(ctx, who).live
         speaker = PromptCaller(
-            who.principal, "" if live.passing else live.session.id, ClientChannel(ctx, who, self.notices, self.patience)
+            who.principal,
+            "" if live.passing else live.session.id,
+            ClientChannel(ctx, who, self.notices, self.patience),
+            self.listings.may_widen(who, get_client_version(ctx)),
         )
         try:
             return await self.offers.get_prompt(params, speaker, self.listings.keeps_prompts(who))

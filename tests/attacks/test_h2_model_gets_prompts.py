@@ -216,7 +216,7 @@ def test_a_spent_budget_stays_spent(workspace: Path, home: Path, tmp_path: Path,
                 answer = asked.answer({"action": "accept", "content": {}})
             else:
                 answer = one.request("prompts/get", NEXT)
-            assert "`menugate next`" in said(answer)
+            assert "`menugate steer --confirm " in said(answer)
             assert "RUN_PAUSED" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
 
 
@@ -229,7 +229,7 @@ def test_a_pause_ends_by_what_the_person_typed_alone(workspace: Path, home: Path
         )
         assert "lunch" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
         asked = question(one, NEXT, "prompts/get")
-        assert "`menugate next`" in said(asked.answer({"action": "accept", "content": {"code": asked.code}}))
+        assert "`menugate steer --confirm " in said(asked.answer({"action": "accept", "content": {"code": asked.code}}))
         assert "lunch" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
         assert "The user resumed the run" in said(question(one, NEXT, "prompts/get").accept())
         assert "lunch" not in one.call("Read", file_path="src/main.py")["content"][0]["text"]

@@ -35,15 +35,16 @@ def test_words_are_one_line_however_a_host_splits_them() -> None:
         ({"when": "now", "reason": "it is late"}, "it is late"),
         ({"when": "now it is", "reason": "late"}, "it is late"),
         ({"when": "later"}, None),
-        ({}, None),
+        ({"when": ""}, None),
+        ({}, ""),
     ],
 )
-def test_nothing_is_stopped_without_its_word(given: dict[str, str], reason: str | None) -> None:
+def test_a_reason_follows_its_word_or_there_is_neither(given: dict[str, str], reason: str | None) -> None:
     assert find_typed_reason(given) == reason
 
 
 def test_a_missing_word_is_named() -> None:
-    assert "`now`" in describe_missing_word("/stop")
+    assert "`/stop now`" in describe_missing_word("/stop")
     assert describe_missing_word("/stop").startswith("Nothing was changed")
 
 

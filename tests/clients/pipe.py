@@ -25,6 +25,7 @@ class Pipe:
         self._next = 0
         self.era = "legacy"
         self.name = ""
+        self.version = "1"
         self.able: dict[str, Any] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -43,7 +44,11 @@ class Pipe:
         self._next += 1
         body = dict(params or {})
         if self.era != "legacy":
-            about = {"io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"}} if self.name else {}
+            about = (
+                {"io.modelcontextprotocol/clientInfo": {"name": self.name, "version": self.version}}
+                if self.name
+                else {}
+            )
             body["_meta"] = META | about | {"io.modelcontextprotocol/clientCapabilities": self.able}
         message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": body}
         self.raw(json.dumps(message).encode() + b"\n")
@@ -95,14 +100,14 @@ class Pipe:
         self.process.stdin.close()
         return self.process.wait(timeout=PATIENCE)
 
-    def hello(self, name: str = "opencode", era: str = "legacy") -> dict[str, Any]:
-        self.era, self.name = era, name
+    def hello(self, name: str = "opencode", era: str = "legacy", version: str = "1") -> dict[str, Any]:
+        self.era, self.name, self.version = era, name, version
         if era != "legacy":
             return self.request("server/discover")
         about = {
             "protocolVersion": "2025-11-25",
             "capabilities": self.able,
-            "clientInfo": {"name": name, "version": "1"},
+            "clientInfo": {"name": name, "version": version},
         }
         answer = self.request("initialize", about)
         self.notify("notifications/initialized")

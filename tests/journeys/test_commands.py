@@ -131,10 +131,10 @@ def test_a_command_holds_for_who_typed_it_alone(here: Here, era: str) -> None:
         ("mode", {"value": "plan", "options": "chat"}, "Nothing was changed"),
         ("mode", {"value": " "}, "`mode` needs a value"),
         ("mode", {"value": "$1", "scope": "$2", "options": "$3"}, "`mode` needs a value"),
-        ("autonomous", {"scope": "$1", "options": "$2"}, "Nothing was changed: `autonomous` needs a scope"),
+        ("autonomous", {"scope": "$1", "options": "$2"}, "Nothing was changed: type `autonomous` alone"),
         ("doctor", {"what": "$1"}, "In order."),
-        ("pause", {"when": "$1", "reason": "$2"}, "Nothing was changed: `pause` needs the word `now`"),
-        ("stop", {"when": "soon"}, "Nothing was changed: `stop` needs the word `now`"),
+        ("pause", {"when": "$1", "reason": "$2"}, "Nothing was changed: type `pause` alone, or `pause now`"),
+        ("stop", {"when": "soon"}, "Nothing was changed: type `stop` alone, or `stop now`"),
         ("next", {"units": "$1"}, "Nothing was changed: `next` needs the number of units"),
         ("next", {"units": "1"}, "The user resumed the run."),
         ("status", {}, "In force: "),
@@ -271,7 +271,7 @@ def test_pause_and_next_are_for_the_clients_own_run(here: Here) -> None:
         assert "lunch" in words(asked.accept())
         assert "lunch" not in one.call("Read", file_path="x")["content"][0]["text"]
         assert "The user stopped the run" in words(get(one, "stop", when="now"))
-        assert "`menugate next`" in words(question(one, going, "prompts/get").answer({"action": "cancel"}))
+        assert "`menugate steer --confirm " in words(question(one, going, "prompts/get").answer({"action": "cancel"}))
         question(one, going, "prompts/get").accept()
         assert "Nothing was changed" in words(get(one, "next", units="many"))
 

@@ -76,7 +76,7 @@ async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: 
     async with through(way, place, here, elicitation_callback=person) as one:
         accepted = await one.call("message_user", message="Which?", block_on_user=True, attachments=["notes.md"])
         assert text(accepted) == "Asked the user, who answered: the blue one"
-        assert structured(accepted) == {"delivered": "asked", "answer": "the blue one"}
+        assert structured(accepted)["answer"] == "the blue one"
         assert asked == [mark_as_models_words("Which?\n\nAttached: notes.md")]
         files = ["a.md", "b.md"]
         declined = await one.call("message_user", message=f"Or this, {way}?", block_on_user=True, attachments=files)
@@ -90,12 +90,26 @@ async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: 
         assert structured(told)["delivered"] == "outbox"
     assert len(asked) == 4
     kept = outbox(place / "work", place / "home")
-    for result, message in [(declined, f"Or this, {way}?"), (closed, "Or that?"), (told, "Done so far.")]:
+    for result, message in [
+        (accepted, "Which?"),
+        (declined, f"Or this, {way}?"),
+        (closed, "Or that?"),
+        (told, "Done so far."),
+    ]:
         left = kept[structured(result)["id"]]
-        attached = files if result is declined else []
-        assert left["id"] in text(result)
+        attached = {id(declined): files, id(accepted): ["notes.md"]}.get(id(result), [])
+        assert result is accepted or left["id"] in text(result)
         assert (left["text"], left["attachments"]) == (message, attached)
-    assert not any(one["text"] in ("Which?", "Well?") for one in kept.values())
+    # What was answered is not new any more.
+    results = (accepted, declined, closed, silent, told)
+    left = [kept[structured(result)["id"]] for result in results]
+    assert [(one["read"], (one["reply"] or {}).get("text")) for one in left] == [
+        (True, "the blue one"),
+        (False, None),
+        (False, None),
+        (True, ""),
+        (False, None),
+    ]
 
 
 @pytest.mark.parametrize("way", ["stdio legacy", "http legacy"])
@@ -173,7 +187,7 @@ def test_the_sealed_state_leads_back_to_its_own_call_alone(here: Served) -> None
     with raw(here, era=MODERN, able=FORM) as one:
         state = question(one)
         answered = one.request("tools/call", ASK | {"inputResponses": ACCEPTED, "requestState": state})
-        assert answered["result"]["structuredContent"] == {"delivered": "asked", "answer": "this"}
+        assert answered["result"]["structuredContent"]["answer"] == "this"
         other = {"message": "Shall I delete everything?", "block_on_user": True}
         middle = len(state) // 2
         spoilt = state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]

@@ -92,17 +92,23 @@ def test_a_call_that_runs_is_left_alone_and_the_next_is_judged_anew(workspace: P
         assert not (workspace / "after.txt").exists()
 
 
-def test_for_the_next_unit_a_tool_appears_and_is_gone_after_complete(workspace: Path, home: Path) -> None:
+@pytest.mark.parametrize("end", ["a change", "complete"])
+def test_for_the_next_unit_a_tool_appears_at_once_and_is_gone_after_it(workspace: Path, home: Path, end: str) -> None:
+    """In the middle of a run: what was read so far is for the change to come."""
     with pipe(workspace, home) as one:
         one.hello("codex-mcp-client")
         one.call("menu_enter", mode="data")
+        one.call("fs_write_file", path="before.txt", content="x")
+        one.call("fs_read_file", path="before.txt")
         assert "fs_delete" not in one.names()
         typed(workspace, home, "steer", "profile", "trusted", "for-next-unit")
-        assert "fs_delete" not in one.names(), "a unit is open, and it is the next that is meant"
-        one.call("complete", final_answer="first")
         heard(one)
+        one.call("fs_read_file", path="before.txt")
         assert "fs_delete" in one.names()
-        one.call("complete", final_answer="second")
+        if end == "complete":
+            one.call("complete", final_answer="done")
+        else:
+            one.call("fs_write_file", path="after.txt", content="x")
         heard(one)
         assert "fs_delete" not in one.names()
     assert "default" in typed(workspace, home, "profile")

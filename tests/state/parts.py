@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import anyio
 
 from mcp_server.model.policy import Decision, Layer, Verdict
-from mcp_server.model.posture import Posture, PostureChange, PostureChoice
+from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
+from mcp_server.model.tools import Demand, Effect
 from mcp_server.state import posture, posture_changes
 from mcp_server.state.engine.rows import IntentRow, Origin, OutcomeRow, RefusalRow, VersionMoved
 from mcp_server.state.reader import Reader
@@ -23,6 +24,8 @@ from mcp_server.state.store import Store
 SECOND = 10**9
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
+READING_CALL = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
+CHANGING_CALL = Demand(Effect.WRITE_LOCAL, Profile.NORMAL)
 ALLOWED = Decision(Verdict.ALLOW)
 DENIED = Decision(Verdict.DENY, Layer.RULES, Code.RULE_DENIED, "a rule says no", rule="deny bash(rm:*)")
 _numbers = itertools.count(1)
@@ -100,8 +103,9 @@ def intent(
     tool: str = "Read", session: Session = SESSION, posture: Posture | None = None, about: str = ""
 ) -> IntentRow:
     digest = hashlib.sha256(about.encode()).hexdigest()
+    decision = replace(ALLOWED, demand=CHANGING_CALL if tool == "Write" else READING_CALL)
     return IntentRow(
-        session, posture or Posture(), tool, ALLOWED, Origin("c1", "opencode", "stdio"), 36, digest, len(about)
+        session, posture or Posture(), tool, decision, Origin("c1", "opencode", "stdio"), 36, digest, len(about)
     )
 
 

@@ -49,6 +49,13 @@ async def completed(store: Store, session: Session = SESSION) -> None:
     await store.write(lambda _tx: None)
 
 
+async def changed(store: Store) -> None:
+    """A call that changes something has ended."""
+    posture = (await deeds_of(store)).apply_to(Posture())
+    store.record_outcome(outcome(await intended(store, intent("Write", posture=posture)), "Write"))
+    await store.write(lambda _tx: None)
+
+
 def transitions(place: Place) -> list[Row]:
     with place.reader() as state:
         return [row for row in state.read_rows() if row.kind == "transition"]
@@ -93,7 +100,8 @@ async def test_no_call_comes_between_the_end_and_the_change(place: Place, hands:
     assert isinstance(await store.record_intent(intent(posture=before)), PostureMoved)
 
 
-async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands) -> None:
+@pytest.mark.parametrize("end", ["a change", "complete"])
+async def test_a_unit_ends_with_its_change_or_its_run(place: Place, hands: Hands, end: str) -> None:
     store = await hands.open(place)
     seq = await intended(store, intent())
     waiting = await ask(store, ChangeScope.AFTER_CURRENT_UNIT)
@@ -101,7 +109,19 @@ async def test_a_unit_is_a_run_and_ends_with_complete(place: Place, hands: Hands
     store.record_outcome(outcome(seq))
     await store.write(lambda _tx: None)
     assert await profile(store) == "usual"
-    await completed(store)
+    if end == "complete":
+        await completed(store)
+    else:
+        await changed(store)
+    assert await profile(store) == "trusted"
+
+
+@pytest.mark.parametrize("end", ["a change", "complete"])
+async def test_after_the_current_unit_is_now_if_none_is_open(place: Place, hands: Hands, end: str) -> None:
+    store = await hands.open(place)
+    await intended(store, intent())
+    await (completed(store) if end == "complete" else changed(store))
+    assert not (await ask(store, ChangeScope.AFTER_CURRENT_UNIT)).waiting
     assert await profile(store) == "trusted"
 
 
@@ -129,24 +149,28 @@ async def test_in_assisted_a_unit_is_one_call_that_changes_something(place: Plac
     assert (await deeds_of(store)).trials
 
 
-async def test_where_calls_share_no_session_each_is_a_unit(place: Place, hands: Hands) -> None:
+async def test_where_calls_share_no_session_a_change_is_a_unit_as_well(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     await ask(store, ChangeScope.FOR_NEXT_UNIT)
     assert await profile(store) == "trusted"
-    one = intent(posture=(await deeds_of(store)).apply_to(Posture()))
-    seq = await intended(store, replace(one, origin=replace(one.origin, passing=True)))
-    store.record_outcome(outcome(seq))
-    await store.write(lambda _tx: None)
-    assert await profile(store) == "usual"
+    posture = (await deeds_of(store)).apply_to(Posture())
+    for tool, then in (("Read", "trusted"), ("Write", "usual")):
+        one = intent(tool, posture=posture)
+        seq = await intended(store, replace(one, origin=replace(one.origin, passing=True)))
+        store.record_outcome(outcome(seq, tool))
+        await store.write(lambda _tx: None)
+        assert await profile(store) == then
 
 
 async def test_for_the_next_unit_and_back_again(place: Place, hands: Hands) -> None:
     store = await hands.open(place)
     await intended(store, intent())
+    running = await intended(store, intent("Write"))
     assert (await ask(store, ChangeScope.FOR_NEXT_UNIT)).waiting
-    await completed(store)
+    store.record_outcome(outcome(running, "Write"))
+    await store.write(lambda _tx: None)
     assert await profile(store) == "trusted"
-    await completed(store)
+    await changed(store)
     assert await profile(store) == "usual"
     assert [row.fields["event"] for row in transitions(place)] == ["asked", "in force", "reverted"]
 
@@ -258,6 +282,22 @@ async def test_an_epoch_that_passed_is_no_ground_to_ask_on(place: Place, hands: 
     found = await store.write(partial(posture_changes.request_posture_change, principal="me", change=late, epoch=0))
     assert isinstance(found, VersionMoved)
     assert await profile(store) == "trusted"
+
+
+async def test_what_needs_a_confirmation_changes_nothing_until_then(place: Place, hands: Hands) -> None:
+    """Not even the epoch, with which every open question would become void."""
+    store = await hands.open(place)
+    before = await ask(store, ChangeScope.NOW, id="c0")
+    unasked: dict[str, Any] = {"door": ChangeSource.PROMPT, "unconfirmed": True}
+    asked = await ask(store, ChangeScope.NOW, axes={"run_control": "manual"}, **unasked)
+    assert (asked.epoch, asked.axes) == (before.epoch, before.axes)
+    resuming = await ask(store, ChangeScope.NOW, axes={}, id="c2", units=3, **unasked)
+    assert [one.id for one in resuming.waiting] == ["c1", "c2"], "neither replaces the other"
+    newer = await ask(store, ChangeScope.NOW, axes={}, id="c3", units=1, **unasked)
+    assert [one.id for one in newer.waiting] == ["c1", "c3"]
+    confirmed = await store.write(partial(posture_changes.confirm_change, principal="me", id="c3"))
+    assert confirmed is not None and [one.id for one in confirmed.waiting] == ["c1"]
+    assert confirmed.epoch == before.epoch
 
 
 async def test_a_yes_counts_once_and_not_for_ever(place: Place, hands: Hands) -> None:

@@ -39,10 +39,12 @@ async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
     attachments = tuple(args.get("attachments", ()))
     if not args["message"].strip():
         return Problem(Code.INVALID_ARGUMENTS, "`message` is empty.", "Write what you want to tell the user.")
-    if args.get("block_on_user") and ctx.person.is_reachable():
+    asks = args.get("block_on_user", False)
+    if asks and ctx.person.is_reachable():
         return await _ask_person(ctx, args["message"], attachments)
-    id = await ctx.person.tell(args["message"], attachments)
-    note = " This call did not wait: the client cannot ask the user questions." if args.get("block_on_user") else ""
+    id = await ctx.person.tell(args["message"], attachments, asks)
+    reply = f"replies with `menugate messages reply {id} TEXT`, and the reply comes with a later result"
+    note = f" This call did not wait: the client cannot ask the user questions. The user {reply}." if asks else ""
     return Done(
         f"Left in the user's messages as {id}; the user reads it with `menugate messages`.{note}",
         {"delivered": "outbox", "id": id},
@@ -51,14 +53,16 @@ async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
 
 
 async def _ask_person(ctx: Context, message: str, attachments: tuple[str, ...]) -> Ending:
-    question = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
-    action, answer = await ctx.person.ask("message", question)
+    action, answer, id = await ctx.person.tell_and_wait(message, attachments)
     if action == "accept":
-        return Done(f"Asked the user, who answered: {answer or '(nothing)'}", {"delivered": "asked", "answer": answer})
-    id = await ctx.person.tell(message, attachments)
+        return Done(
+            f"Asked the user, who answered: {answer or '(nothing)'}",
+            {"delivered": "asked", "answer": answer, "id": id},
+        )
     reasons = {"decline": "declined to answer", "cancel": "closed the question", "timeout": "did not answer in time"}
     return Done(
-        f"Asked the user, who {reasons.get(action, 'did not answer')}; the message is kept as {id}.",
+        f"Asked the user, who {reasons.get(action, 'did not answer')}. The message is kept as {id}; a reply comes "
+        "with a later result.",
         {"delivered": "asked", "answer": None, "id": id},
     )
 

@@ -225,6 +225,16 @@ class LedgerFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What the person answered to a message."""
+
+    text: str
+    at: int = 0
+    session: str = ""
+    """The session whose next call takes it along; empty if any of the principal's may, because that one is over."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A message left for the person."""
 
@@ -237,6 +247,9 @@ class Message:
     """The person has seen it."""
     principal: str = ""
     """Whose agent left it."""
+    asks: bool = False
+    """The model waits for an answer, or would if it could."""
+    reply: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
             kind TEXT NOT NULL, text TEXT NOT NULL)""",
         "CREATE INDEX notes_by_run ON notes (run)",
     ),
+    (
+        "ALTER TABLE messages ADD COLUMN reply TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE messages ADD COLUMN delivered INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX replies_to_deliver ON messages (number) WHERE reply <> '' AND delivered = 0",
+        "CREATE TABLE glances (seq INTEGER PRIMARY KEY, at BIGINT NOT NULL, line TEXT NOT NULL)",
+    ),
 )
 CURRENT = len(STEPS)
 
