@@ -248,13 +248,10 @@ class Pipeline:
             if isinstance(ending, Problem):
                 ending = advise_reading_first(call, ending, self.current_policy.policy)
             result = await self.result_filter.filter_ending(ending, call.tool)
-        except Interruption as interruption:
+        except (Interruption, anyio.get_cancelled_exc_class()) as stop:
             call.live.common.spending.uncount_call(call.tool)
-            self.recorder.record_outcome(call, underway, interruption.recorded_as)
-            raise
-        except anyio.get_cancelled_exc_class():
-            call.live.common.spending.uncount_call(call.tool)
-            self.recorder.record_outcome(call, underway, "cancelled")
+            status = stop.recorded_as if isinstance(stop, Interruption) else "cancelled"
+            self.recorder.record_outcome(call, underway, status)
             raise
         session_before = None
         if not call.tool.meta:
