@@ -10,9 +10,10 @@ from functools import partial
 
 import anyio
 import anyio.lowlevel
+from anyio import to_thread
 
-from mcp_server.calls.approval_binding import look_up_facts
-from mcp_server.calls.approval_text import build_lapsed_approval_problem
+from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
+from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
@@ -45,7 +46,7 @@ from mcp_server.policy.decision import decide
 from mcp_server.policy.refusals import explain_mode_not_entered
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, RunPaused
 
-NO_FACTS: Arguments = {}
+NO_LEADS: Arguments = {}
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,14 @@ class Pipeline:
                     return self.result_filter.filter_problem(answer)
                 yes = answer
                 continue
-            # Look again: the facts may have changed since the person was asked.
-            again = yes is not None and found.tool.stands_on is not None
-            facts = await self.find_standing_facts(found, posture, decision) if again else NO_FACTS
-            if isinstance(facts, Problem):
-                return await self.refuse_unapproved_call(found, posture, facts)
-            begun = await self.begin_call(found, posture, decision, yes, facts)
+            # Look again: the facts, and where its paths lead, may have changed since the person was asked.
+            leads = await self.find_destinations(found, posture, decision) if yes is not None else NO_LEADS
+            if isinstance(leads, Problem):
+                return await self.refuse_unapproved_call(found, posture, leads)
+            begun = await self.begin_call(found, posture, decision, yes, leads)
             match begun:
                 case int():
-                    return await self.act(found, posture, decision, begun, facts)
+                    return await self.act(found, posture, decision, begun, leads)
                 case ApprovalLapsed():
                     return await self.refuse_unapproved_call(
                         found, posture, build_lapsed_approval_problem(found.tool, begun.why)
@@ -138,13 +138,13 @@ class Pipeline:
         return await self.resolver.look_through_tree(found) if found.tool.tree else found
 
     async def begin_call(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
+        self, found: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, leads: Arguments
     ) -> Begun:
         """Record the call, after taking its place in the budget: parallel calls see it before anything is awaited."""
         found.live.common.spending.count_call(found.tool)
         begun: Begun | None = None
         try:
-            begun = await self.recorder.record_intent(found, posture, decision, yes, facts)
+            begun = await self.recorder.record_intent(found, posture, decision, yes, leads)
             return begun
         finally:
             if not isinstance(begun, int):
@@ -201,24 +201,36 @@ class Pipeline:
 
     async def ask_person(self, found: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
-        facts = await self.find_standing_facts(found, posture, decision) if found.tool.stands_on else NO_FACTS
-        if isinstance(facts, Problem):
-            await self.refuse_unapproved_call(found, posture, facts)
-            return facts
-        wanted, judged, leads = self.recorder.prepare_question(found, posture, decision, facts)
+        leads = await self.rehearse(found, posture, decision) or await self.find_destinations(found, posture, decision)
+        if isinstance(leads, Problem):
+            leads = advise_reading_first(found, leads, self.current_policy.policy)
+            await self.refuse_unapproved_call(found, posture, leads)
+            return leads
+        wanted, judged = self.recorder.prepare_question(found, posture, decision, leads)
         with mark_asking():
             answer = await self.approvals.ask(found, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.refuse_unapproved_call(found, posture, answer)
         return answer
 
-    async def find_standing_facts(
-        self, found: ResolvedCall, posture: Posture, decision: Decision
-    ) -> Arguments | Problem:
-        """Look up what else decides what this call does, through ports that may only read."""
-        context = self._build_context(found, posture, decision, 0)
-        reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
-        return await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
+    async def rehearse(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Problem | None:
+        """Try a call that works on files alone: nobody is asked about one that would fail."""
+        if not found.tool.rehearsed:
+            return None
+        context = replace(self._build_context(found, posture, decision, 0), rehearsal=True)
+        return await rehearse_call(found.tool, context, found.arguments)
+
+    async def find_destinations(self, found: ResolvedCall, posture: Posture, decision: Decision) -> Arguments | Problem:
+        """Look up what else decides what this call does: the tool's own facts, through ports that may only read, and
+        what its paths lead to."""
+        facts: Arguments | Problem = NO_LEADS
+        if found.tool.stands_on is not None:
+            context = self._build_context(found, posture, decision, 0)
+            reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
+            facts = await look_up_facts(found.tool, reading, found.arguments, partial(self.failed, found.tool.name))
+        if isinstance(facts, Problem):
+            return facts
+        return await to_thread.run_sync(self.recorder.binding.find_destinations, found, decision, facts)
 
     async def refuse_unapproved_call(self, found: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """Record that a call needed an approval and has none."""
@@ -227,13 +239,13 @@ class Pipeline:
         return self.result_filter.filter_problem(problem)
 
     async def act(
-        self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
+        self, found: ResolvedCall, posture: Posture, decision: Decision, record: int, leads: Arguments
     ) -> Ending:
         effect = decision.demand.effect if decision.demand else found.tool.effect
         underway = CallRecord(record, found.live.session.run, time.perf_counter_ns(), effect)
         context = self._build_context(found, posture, decision, record)
-        if facts:
-            context = replace(context, stands=facts)
+        if leads:
+            context = replace(context, stands=leads.get(STANDS), targets=collect_targets(leads))
         spending = found.live.common.spending
         if spending.begun_ns is None:
             spending.start_clock()
@@ -312,7 +324,10 @@ class Pipeline:
         demand = decision.demand or Demand(found.tool.effect, found.tool.profile)
         call = partial(self.run_nested_call, found, record)
         open_desk = partial(self.navigators.open, found.asked, found.live, found.handle is not None)
-        return ToolContext(self.ports, found, profile, call, open_desk, policy, found.live.session, demand)
+        waiver = decision.rule if decision.verdict is Verdict.ALLOW else None
+        return ToolContext(
+            self.ports, found, profile, call, open_desk, policy, found.live.session, demand, waiver=waiver
+        )
 
     async def run_nested_call(self, found: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """Run a call that a tool makes for its own answer. It is a call like any other."""
