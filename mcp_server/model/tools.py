@@ -180,6 +180,9 @@ class Tool:
     call runs. It may read, but change nothing; a `Refusal` ends the call before anybody is asked."""
     stays: Callable[[Arguments], bool] = lambda _arguments: False
     """True if such a call leaves something behind that only a later call of the same session could reach."""
+    rehearsed: bool = False
+    """It works on files alone, and is tried before the user is asked: a call that would fail is refused unasked. Its
+    files then check everything and change nothing."""
     incidental: tuple[str, ...] = ()
     """The arguments that decide nothing about what a call does: an approval holds whatever their values."""
     tree: str = ""
