@@ -136,10 +136,14 @@ class ReadableFiles:
         asked = self.jail.to_relative(search.path)
         with self.jail.open_place(asked, reading=True) as place:
             self.grant.require_read(asked, place)
-        return self.finder.grep(replace(search, path=asked))
+        return self.finder.grep(replace(search, path=place.path))
 
     def glob(self, search: Search) -> SearchResult:
-        return self.finder.glob(replace(search, path=self.jail.to_relative(search.path)))
+        asked = self.jail.to_relative(search.path)
+        with self.jail.open_place(asked, reading=True) as place:
+            if self.grant.bounds is not None:
+                self.grant.bounds.require_place(asked, place)
+        return self.finder.glob(replace(search, path=place.path))
 
     def remember(self, path: str, stamp: Stamp) -> None:
         if self.grant.bounds is None or not self.grant.bounds.rehearsal:

@@ -324,9 +324,11 @@ class Jail:
                         if _get_identity(os.lstat(f"{folder}/{name}")) == _get_identity(found):
                             raise build_private_refusal(place.path)
 
-    def open_folder(self, relative: str) -> int:
-        """Open a folder for listing."""
+    def open_folder(self, relative: str, exact: bool = False) -> int:
+        """Open a folder for listing. `exact`: the path is a real one, so a link on it was put there since."""
         with self.open_place(relative, reading=True) as place:
+            if exact and place.path != relative:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
 
     def has_private_below(self, place: JailPath) -> bool:
