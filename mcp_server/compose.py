@@ -337,7 +337,9 @@ def build_port_factories(
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), search)
     looks = (read_signature, find_ignore_file, find_hooks_folder)
     return PortFactories(
-        files=lambda session, demand, profile: files.limit_to_grant(demand, SeenBy(store, session.key), profile),
+        files=lambda session, demand, profile, bounds: files.limit_to_grant(
+            demand, SeenBy(store, session.key), profile, bounds
+        ),
         processes=guards.commands.build_call_processes,
         network=build_tool_network(configuration.library.config.network),
         belongings=lambda session: core.session_objects.build_session_objects(session.id),

@@ -4,18 +4,22 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import anyio
 
-from mcp_server.calls.approval_text import FOLDERS, STANDS
+from mcp_server.calls.approval_text import STANDS, TARGETS
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
+from mcp_server.guards.path_targets import Target, find_targets
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.context import Context
+from mcp_server.model.files import RehearsalOver
+from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.tools import Arguments, Demand, Effect, Tool
+from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.state.engine.rows import Judged
 
@@ -31,21 +35,25 @@ class Binding:
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor
 
-    def find_destinations(self, call: ResolvedCall, facts: Arguments) -> Arguments:
-        """Return which path arguments lead elsewhere, and where; which folders they name; and the facts the call
-        depends on."""
+    def find_destinations(self, call: ResolvedCall, decision: Decision, facts: Arguments) -> Arguments:
+        """Return which path arguments lead elsewhere, and where; what is there; and the facts the call depends on."""
         given = {name: call.arguments[name] for name in call.tool.places if name in call.arguments}
         there = {name: _apply(value, self.jail.resolve_links) for name, value in given.items()}
         leads = {name: there[name] for name in given if there[name] != given[name]}
-        # By the time the call runs, the same name may belong to another folder.
+        # By the time the call runs, the same name may belong to another file or folder.
         known: Mapping[str, Any] = call.tool.arguments.get("properties", {})
         named = {name: call.arguments.get(name, known.get(name, {}).get("default")) for name in call.tool.places}
-        folders = {name: _apply(value, self._get_folder_identity) for name, value in named.items()}
-        return {**leads, FOLDERS: folders, **({STANDS: facts} if facts else {})}
+        changes = decision.demand is None or decision.demand.effect not in READING
+        targets: dict[str, tuple[Target, ...]] = {}
 
-    def _get_folder_identity(self, path: str) -> str:
-        identity = self.jail.find_folder_identity(path)
-        return f"{identity[0]}:{identity[1]}" if identity else ""
+        def find(name: str, path: str) -> str:
+            path_asked = self._normalise_path(call.tool.join_base_path(name, path, call.arguments))
+            targets[path_asked] = find_targets(self.jail, path_asked, hashed=changes and not facts)
+            return path_asked
+
+        for name, value in named.items():
+            _apply(value, partial(find, name))
+        return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 
     def build_approved_call(self, call: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
         """Build the call as an approval must describe it. A connection that keeps no session has none to bind it to."""
@@ -58,7 +66,7 @@ class Binding:
             approved,
             # Nobody approves for a whole session what they cannot see in full. Nor a call that depends on more than its
             # arguments, unless the approval is for these arguments alone.
-            lasting=approved.lasting and not self._has_secret(call.arguments) and (exact or not call.tool.stands_on),
+            lasting=approved.lasting and not self._has_secret(call.arguments) and (exact or STANDS not in leads),
             exact=exact,
             loose=call.loose,
         )
@@ -90,6 +98,12 @@ class Binding:
         return isinstance(value, list) and any(map(self._has_secret, cast(list[Any], value)))
 
 
+def collect_targets(leads: Arguments) -> dict[str, tuple[Target, ...]]:
+    """Collect what was approved by every path that a tool may open it by: as the call writes it, and as it is."""
+    found: Mapping[str, tuple[Target, ...]] = leads[TARGETS]
+    return {**{one.path: targets for targets in found.values() for one in targets}, **found}
+
+
 def _is_default(schema: Any, value: Any) -> bool:
     default = cast(Mapping[str, Any], schema).get("default", NOTHING) if isinstance(schema, Mapping) else NOTHING
     return type(default) is type(value) and default == value
@@ -99,6 +113,28 @@ def _apply(value: Any, turn: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_apply(one, turn) for one in cast(list[Any], value)]
     return turn(value) if isinstance(value, str) else value
+
+
+# Could the call succeed at all? A tool that works on files alone is tried before anybody is asked.
+
+TELLING = frozenset({Code.INVALID_ARGUMENTS})
+"""What a reader answers to arguments that do not fit the content, which is not to be told before it may be read."""
+
+
+async def rehearse_call(tool: Tool, context: Context, given: Arguments) -> Problem | None:
+    """Return why the call would fail. None if it would not, or if only running it can tell."""
+    try:
+        with anyio.move_on_after(tool.timeout):
+            ending = await tool.run(context, normalize_arguments(tool.arguments, given))
+            if not isinstance(ending, Problem) or (tool.effect in READING and ending.code in TELLING):
+                return None
+            # Further lines would show content that the user has not approved.
+            return replace(ending, message=ending.message.partition("\n")[0])
+        return None
+    except RehearsalOver:
+        return None
+    except Refusal as refused:
+        return refused.problem
 
 
 # What does a call depend on besides its arguments? The tool is asked when an approval is needed, and again before the

@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from mcp_server.guards.path_targets import Target
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import Approval, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
-from mcp_server.model.text import escape_as_json, quote_as_json
+from mcp_server.model.text import escape_as_json, format_count, quote_as_json
 from mcp_server.model.tools import Arguments, Tool
 
 # How does a question show an argument, so that every character is visible and it can be read back exactly?
@@ -86,9 +87,8 @@ STANDS = "it stands on"
 """A key among the places a call leads to: the facts that decide what it does. No argument has this name."""
 STANDS_ON = "At the moment (if this changes before the tool runs, you are asked again):"
 """No argument can write a line of its own, so none can forge this one."""
-FOLDERS = "the folders"
-"""Another such key: the identities of the folders that the paths name, under any name. Not shown, because a number
-tells the person nothing."""
+TARGETS = "the targets"
+"""Another such key: what the paths lead to, by path. Only files that would be overwritten are shown."""
 
 
 def format_question(
@@ -107,11 +107,20 @@ def format_question(
         lines += format_argument_lines(name, arguments[name], redactor)
         if leads and name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
+    for target in find_overwritten_files(leads or {}):
+        size, path = format_count(target.size, "byte"), quote_as_json(target.path)
+        lines.append(f"  (there is a file at {path} now: {size}, SHA-256 {target.sha256})")
     if leads and STANDS in leads:
         lines.append(STANDS_ON)
         for name, fact in leads[STANDS].items():
             lines += format_argument_lines(name, fact, redactor, quoted=False)
     return "\n".join(lines)
+
+
+def find_overwritten_files(leads: Arguments) -> list[Target]:
+    """Find the files that the call would overwrite or delete, as they are now."""
+    targets: Mapping[str, tuple[Target, ...]] = leads.get(TARGETS, {})
+    return list(dict.fromkeys(one for found in targets.values() for one in found if one.sha256))
 
 
 def sort_names(tool: Tool, arguments: Arguments) -> list[str]:

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.menus import MenuNavigator
 from mcp_server.calls.request import ResolvedCall
+from mcp_server.guards.grants import PlaceBounds
+from mcp_server.guards.path_targets import Target
 from mcp_server.model.context import Client, Person, Progress, SessionObjects
 from mcp_server.model.documents import Records
 from mcp_server.model.files import Files, Stamp
 from mcp_server.model.index import Index
 from mcp_server.model.memory import Memory
 from mcp_server.model.network import Network
-from mcp_server.model.policy import Policy
+from mcp_server.model.policy import Policy, RuleKind
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
-from mcp_server.policy.rule_trees import build_hidden_test
+from mcp_server.policy.rule_trees import build_hidden_test, build_place_test
 from mcp_server.state.store import Store
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class SeenBy:
 class PortFactories:
     """Build the ports of a call."""
 
-    files: Callable[[Session, Demand, Profile], Files]
+    files: Callable[[Session, Demand, Profile, PlaceBounds | None], Files]
     processes: Callable[[Demand, Profile], Processes]
     network: Callable[[Demand], Network]
     belongings: Callable[[Session], SessionObjects]
@@ -69,6 +71,12 @@ class ToolContext:
     session: Session
     demand: Demand
     stands: Arguments | None = None
+    waiver: str | None = None
+    """The allow rule that spared the call a question."""
+    targets: dict[str, tuple[Target, ...]] | None = None
+    """What the paths of a call that the user approved led to then."""
+    rehearsal: bool = False
+    """The call is only tried: its files are read, and nothing is changed."""
 
     @property
     def client(self) -> Client:
@@ -94,7 +102,17 @@ class ToolContext:
 
     @made_once
     def files(self) -> Files:
-        return self._ports.files(self.session, self.demand, self._profile)
+        rules, tool = self._policy.rules, self._resolved.tool
+        # A tool that counts as others has their rules as well.
+        ruled = rules.every and (tool.counts_as or any(rules.get_shelf(tool.name, kind) for kind in RuleKind))
+        bound = self.targets or self.rehearsal or ruled
+        return self._ports.files(self.session, self.demand, self._profile, self._build_bounds() if bound else None)
+
+    def _build_bounds(self) -> PlaceBounds:
+        tool, readings, policy = self._resolved.tool, self._resolved.readings, self._policy
+        is_kept = build_place_test(tool, readings, policy, self.waiver)
+        arriving = build_place_test(tool, readings, policy, self.waiver, tool.tree_to) if tool.tree_to else None
+        return PlaceBounds(is_kept, arriving, self.targets or {}, self.rehearsal)
 
     @made_once
     def processes(self) -> Processes:

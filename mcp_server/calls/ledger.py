@@ -69,13 +69,13 @@ class LedgerRecorder:
     """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
 
     async def record_intent(
-        self, call: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, leads: Arguments
     ) -> Begun:
         """Record what is about to run. The same transaction uses up the approval and counts a unit."""
         intent = self._build_row(IntentRow, call, posture, decision)
         terms = None
         if yes is not None or posture.run_control is RunControl.ASSISTED:
-            terms = self._build_question_terms(call, intent, yes, facts)
+            terms = self._build_question_terms(call, intent, yes, leads)
         # A call cancelled meanwhile is recorded all the same, and its row would be left without an outcome.
         with anyio.CancelScope(shield=True):
             return await self.store.record_intent(intent, terms)
@@ -85,12 +85,11 @@ class LedgerRecorder:
         await self.store.record_decision(self._build_row(RefusalRow, call, posture, decision))
 
     def prepare_question(
-        self, call: ResolvedCall, posture: Posture, decision: Decision, facts: Arguments
-    ) -> tuple[ApprovedCall, Questioned, Arguments]:
-        """Return what an approval must cover, the row for the question, and where the links of its paths lead now."""
+        self, call: ResolvedCall, posture: Posture, decision: Decision, leads: Arguments
+    ) -> tuple[ApprovedCall, Questioned]:
+        """Return what an approval must cover, and the row for the question."""
         judged = self._build_row(Questioned, call, posture, decision)
-        leads = self.binding.find_destinations(call, facts)
-        return self.binding.build_approved_call(call, judged, leads), judged, leads
+        return self.binding.build_approved_call(call, judged, leads), judged
 
     async def record_unresolved_call(self, request: CallRequest, posture: Posture, problem: Problem) -> None:
         digest, size = measure_arguments(request.arguments)
@@ -145,7 +144,7 @@ class LedgerRecorder:
             yield from (("file", self.redact(path)) for path in paths if isinstance(path, str))
 
     def _build_question_terms(
-        self, call: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, facts: Arguments
+        self, call: ResolvedCall, intent: IntentRow, yes: ApprovalGrant | None, leads: Arguments
     ) -> QuestionTerms | None:
         """Return what the call needs besides its record, if it was approved or may end a unit."""
         changes = intent.decision.demand is not None and intent.decision.demand.effect not in READING
@@ -155,8 +154,7 @@ class LedgerRecorder:
         unit = ("" if call.live.passing else intent.session.id) if counted else None
         if yes is None:
             return QuestionTerms(unit=unit)
-        # Look up again where its paths lead: a link may have changed since the person was request.
-        wanted = self.binding.build_approved_call(call, intent, self.binding.find_destinations(call, facts))
+        wanted = self.binding.build_approved_call(call, intent, leads)
         return QuestionTerms(yes.approval.id, wanted, yes.carried, unit)
 
     def _build_row(self, kind: type[JudgedT], call: ResolvedCall, posture: Posture, decision: Decision) -> JudgedT:

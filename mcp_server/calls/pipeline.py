@@ -10,9 +10,10 @@ from functools import partial
 
 import anyio
 import anyio.lowlevel
+from anyio import to_thread
 
-from mcp_server.calls.approval_binding import look_up_facts
-from mcp_server.calls.approval_text import build_lapsed_approval_problem
+from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
+from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
@@ -46,7 +47,7 @@ from mcp_server.policy.decision import decide
 from mcp_server.policy.refusals import explain_mode_not_entered
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, RunPaused
 
-NO_FACTS: Arguments = {}
+NO_LEADS: Arguments = {}
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,14 @@ class Pipeline:
                     return self.result_filter.filter_problem(answer)
                 grant = answer
                 continue
-            # Look again: the facts may have changed since the person was asked.
-            look_again = grant is not None and call.tool.stands_on is not None
-            facts = await self.find_standing_facts(call, posture, decision) if look_again else NO_FACTS
-            if isinstance(facts, Problem):
-                return await self.refuse_unapproved_call(call, posture, facts)
-            begun = await self.begin_call(call, posture, decision, grant, facts)
+            # Look again: the facts, and where its paths lead, may have changed since the person was asked.
+            leads = await self.find_destinations(call, posture, decision) if grant is not None else NO_LEADS
+            if isinstance(leads, Problem):
+                return await self.refuse_unapproved_call(call, posture, leads)
+            begun = await self.begin_call(call, posture, decision, grant, leads)
             match begun:
                 case int():
-                    return await self.act(call, posture, decision, begun, facts)
+                    return await self.act(call, posture, decision, begun, leads)
                 case ApprovalLapsed():
                     return await self.refuse_unapproved_call(
                         call, posture, build_lapsed_approval_problem(call.tool, begun.why)
@@ -141,13 +141,13 @@ class Pipeline:
         return await self.resolver.look_through_tree(call) if call.tool.tree else call
 
     async def begin_call(
-        self, call: ResolvedCall, posture: Posture, decision: Decision, grant: ApprovalGrant | None, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, grant: ApprovalGrant | None, leads: Arguments
     ) -> Begun:
         """Record the call, after taking its place in the budget: parallel calls see it before anything is awaited."""
         call.live.common.spending.count_call(call.tool)
         begun: Begun | None = None
         try:
-            begun = await self.recorder.record_intent(call, posture, decision, grant, facts)
+            begun = await self.recorder.record_intent(call, posture, decision, grant, leads)
             return begun
         finally:
             if not isinstance(begun, int):
@@ -204,24 +204,36 @@ class Pipeline:
 
     async def ask_person(self, call: ResolvedCall, posture: Posture, decision: Decision) -> ApprovalGrant | Problem:
         """Return the person's approval, or why there is none. Raises if the question ends the call."""
-        facts = await self.find_standing_facts(call, posture, decision) if call.tool.stands_on else NO_FACTS
-        if isinstance(facts, Problem):
-            await self.refuse_unapproved_call(call, posture, facts)
-            return facts
-        wanted, judged, leads = self.recorder.prepare_question(call, posture, decision, facts)
+        leads = await self.rehearse(call, posture, decision) or await self.find_destinations(call, posture, decision)
+        if isinstance(leads, Problem):
+            leads = advise_reading_first(call, leads, self.current_policy.policy)
+            await self.refuse_unapproved_call(call, posture, leads)
+            return leads
+        wanted, judged = self.recorder.prepare_question(call, posture, decision, leads)
         with mark_asking():
             answer = await self.approvals.ask(call, wanted, decision, judged, leads)
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.refuse_unapproved_call(call, posture, answer)
         return answer
 
-    async def find_standing_facts(
-        self, call: ResolvedCall, posture: Posture, decision: Decision
-    ) -> Arguments | Problem:
-        """Look up what else decides what this call does, through ports that may only read."""
-        context = self._build_context(call, posture, decision, 0)
-        reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
-        return await look_up_facts(call.tool, reading, call.arguments, partial(self.failed, call.tool.name))
+    async def rehearse(self, call: ResolvedCall, posture: Posture, decision: Decision) -> Problem | None:
+        """Try a call that works on files alone: nobody is asked about one that would fail."""
+        if not call.tool.rehearsed:
+            return None
+        context = replace(self._build_context(call, posture, decision, 0), rehearsal=True)
+        return await rehearse_call(call.tool, context, call.arguments)
+
+    async def find_destinations(self, call: ResolvedCall, posture: Posture, decision: Decision) -> Arguments | Problem:
+        """Look up what else decides what this call does: the tool's own facts, through ports that may only read, and
+        what its paths lead to."""
+        facts: Arguments | Problem = NO_LEADS
+        if call.tool.stands_on is not None:
+            context = self._build_context(call, posture, decision, 0)
+            reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
+            facts = await look_up_facts(call.tool, reading, call.arguments, partial(self.failed, call.tool.name))
+        if isinstance(facts, Problem):
+            return facts
+        return await to_thread.run_sync(self.recorder.binding.find_destinations, call, decision, facts)
 
     async def refuse_unapproved_call(self, call: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """Record that a call needed an approval and has none."""
@@ -230,13 +242,13 @@ class Pipeline:
         return self.result_filter.filter_problem(problem)
 
     async def act(
-        self, call: ResolvedCall, posture: Posture, decision: Decision, record: int, facts: Arguments
+        self, call: ResolvedCall, posture: Posture, decision: Decision, record: int, leads: Arguments
     ) -> Ending:
         effect = decision.demand.effect if decision.demand else call.tool.effect
         underway = CallRecord(record, call.live.session.run, time.perf_counter_ns(), effect)
         context = self._build_context(call, posture, decision, record)
-        if facts:
-            context = replace(context, stands=facts)
+        if leads:
+            context = replace(context, stands=leads.get(STANDS), targets=collect_targets(leads))
         spending = call.live.common.spending
         if spending.begun_ns is None:
             spending.start_clock()
@@ -318,7 +330,10 @@ class Pipeline:
         demand = decision.demand or Demand(call.tool.effect, call.tool.profile)
         run_nested = partial(self.run_nested_call, call, record)
         open_desk = partial(self.navigators.open, call.request, call.live, call.handle is not None)
-        return ToolContext(self.ports, call, profile, run_nested, open_desk, policy, call.live.session, demand)
+        waiver = decision.rule if decision.verdict is Verdict.ALLOW else None
+        return ToolContext(
+            self.ports, call, profile, run_nested, open_desk, policy, call.live.session, demand, waiver=waiver
+        )
 
     async def run_nested_call(self, call: ResolvedCall, record: int, tool: str, arguments: Arguments) -> Ending:
         """Run a call that a tool makes for its own answer. It is a call like any other."""

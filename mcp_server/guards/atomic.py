@@ -22,9 +22,10 @@ Spot: TypeAlias = tuple[int, str]
 """An open folder and a name in it."""
 
 RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
-RENAME_NOREPLACE = 1
-RENAME_EXCL = 4
-"""The same flag on macOS."""
+RENAME_NOREPLACE, RENAME_EXCL = 1, 4
+"""On Linux, and on macOS."""
+RENAME_EXCHANGE = 2
+"""On both."""
 UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP})
 """How kernels, file systems and seccomp filters report that they do not support the call."""
 SCRATCH_PREFIX = ".menugate-scratch-"
@@ -38,15 +39,45 @@ ASIDE_PREFIX = ".menugate-held-"
 
 def rename_without_overwriting(source: Spot, target: Spot) -> None:
     """Rename, and fail if the target exists: in one step, or in two if the system call is missing."""
-    rename = _load_exclusive_rename()
+    if not _rename(source, target, RENAME_EXCL if sys.platform == "darwin" else RENAME_NOREPLACE):
+        rename_in_two_steps(source, target)
+
+
+def _rename(source: Spot, target: Spot, flag: int) -> bool:
+    """Rename with a flag; False if this system, or this disk, does not know it."""
+    rename = _load_rename()
     if rename is None:
-        return rename_in_two_steps(source, target)
+        return False
     try:
-        rename(source, target)
+        rename(source, target, flag)
     except OSError as error:
         if error.errno not in UNSUPPORTED:
             raise
-        rename_in_two_steps(source, target)
+        return False
+    return True
+
+
+def replace_exactly(draft: Spot, target: Spot, replaced: os.stat_result) -> bool:
+    """Put the draft in the target's place. If something else than what should be replaced is there by then, put that
+    back and return False. The old file is then gone, or the draft."""
+    if not _rename(draft, target, RENAME_EXCHANGE):
+        if not _is_unchanged(target, replaced):
+            return False
+        os.rename(draft[1], target[1], src_dir_fd=draft[0], dst_dir_fd=target[0])
+        return True
+    same = _is_unchanged(draft, replaced)
+    if not same:
+        _rename(draft, target, RENAME_EXCHANGE)
+    discard_draft(*draft)
+    return same
+
+
+def _is_unchanged(spot: Spot, before: os.stat_result) -> bool:
+    now = os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False)
+    return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns) == (
+        *(before.st_dev, before.st_ino),
+        *(before.st_size, before.st_mtime_ns),
+    )
 
 
 def rename_in_two_steps(source: Spot, target: Spot) -> None:
@@ -66,22 +97,22 @@ def rename_in_two_steps(source: Spot, target: Spot) -> None:
 
 
 @cache
-def _load_exclusive_rename() -> Callable[[Spot, Spot], None] | None:
+def _load_rename() -> Callable[[Spot, Spot, int], None] | None:
     # Imported here because loading ctypes costs milliseconds, which a start without file calls need not pay.
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform == "darwin":
-        call, leading_arguments, flag = libc.renameatx_np, (), RENAME_EXCL
+        call, leading_arguments = libc.renameatx_np, ()
         call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     elif number := RENAMEAT2.get(platform.machine()):
-        call, leading_arguments, flag = libc.syscall, (number,), RENAME_NOREPLACE
+        call, leading_arguments = libc.syscall, (number,)
         call.restype = ctypes.c_long
         call.argtypes = (*(ctypes.c_long,) * 2, ctypes.c_char_p, ctypes.c_long, ctypes.c_char_p, ctypes.c_long)
     else:
         return None
 
-    def rename(source: Spot, target: Spot) -> None:
+    def rename(source: Spot, target: Spot, flag: int) -> None:
         (old_folder, old), (new_folder, new) = source, target
         if call(*leading_arguments, old_folder, os.fsencode(old), new_folder, os.fsencode(new), flag) < 0:
             number = ctypes.get_errno()

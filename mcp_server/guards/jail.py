@@ -10,7 +10,7 @@ import stat
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from mcp_server.guards.refusals import (
     build_outside_refusal,
     build_path_refusal,
     build_private_refusal,
+    describe_file_kind,
 )
 from mcp_server.model.results import Refusal
 
@@ -133,15 +134,6 @@ class Jail:
         except (Refusal, OSError):
             return path
 
-    def find_folder_identity(self, path: str) -> Identity | None:
-        """Identify the folder a path names, even if the name leads elsewhere later; None if it names no folder."""
-        try:
-            with self.open_place(path, reading=True) as place:
-                found = place.stat()
-        except (Refusal, OSError):
-            return None
-        return _get_identity(found) if found is not None and stat.S_ISDIR(found.st_mode) else None
-
     def list_beneath(self, path: str, most: int) -> tuple[str, ...] | None:
         """List everything below a folder, at any depth, by its path from there; links are listed but not followed. None
         if that is more than `most` or cannot be read. A place that may not be opened lists as empty: opening it gives
@@ -162,6 +154,76 @@ class Jail:
         except (OSError, RecursionError):
             return None
         return tuple(found)
+
+    @contextmanager
+    def open_deepest(
+        self, path: str, follow: bool = True, reading: bool = False
+    ) -> Generator[tuple[JailPath, str], None, None]:
+        """Yield the place of a path and an empty text; or the deepest folder that exists on the way, and the rest."""
+        asked = self._normalize_path(path)
+        try:
+            here, missing = self._find_deepest(asked, follow)
+            try:
+                self._check_place(here, path, reading)
+                yield here, missing
+            finally:
+                os.close(here.folder)
+        except OSError as error:
+            raise build_os_refusal(error, path, str(self.root)) from error
+
+    def _find_deepest(self, asked: str, follow: bool) -> tuple[JailPath, str]:
+        for _ in range(MOST_LINKS):
+            path, missing = asked, ""
+            while True:
+                try:
+                    here = self._resolve_place(path, follow)
+                    break
+                except FileNotFoundError:
+                    if path == ".":
+                        raise
+                    above, _, name = path.rpartition("/")
+                    path, missing = above or ".", join_path(name, missing)
+            if here.stat() is None:
+                folder = here.path.rpartition("/")[0] or "."
+                return replace(here, name=".", path=folder), join_path(here.name, missing)
+            if not missing or here.name == ".":
+                return here, missing
+            # Somebody made it while we looked.
+            os.close(here.folder)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+    @contextmanager
+    def make_place(
+        self, path: str, allow: Callable[[JailPath], None], follow: bool = True, rehearsal: bool = False
+    ) -> Generator[JailPath, None, None]:
+        """Like `open_place`, but make the folders above that are missing, each from the handle of the one around it.
+
+        `allow` is asked about the place before anything is made. The place it gets is real in all but its name: its
+        folder is the deepest one that exists. In a rehearsal, nothing is made.
+        """
+        with self.open_deepest(path, follow) as (base, missing):
+            real = join_path(base.path, missing)
+            if missing and base.linked:
+                raise build_dangling_link_refusal(real)
+            *above, name = missing.split("/") if missing else [base.name]
+            first = replace(base, name=above[0] if above else name, path=real)
+            allow(first)
+            if rehearsal or not above:
+                yield first
+                return
+            folders: list[int] = []
+            try:
+                for one in above:
+                    here = folders[-1] if folders else base.folder
+                    with suppress(FileExistsError):
+                        os.mkdir(one, dir_fd=here)
+                    folders.append(os.open(one, FOLDER | os.O_NOFOLLOW, dir_fd=here))
+                made = JailPath(folders[-1], name, real, False)
+                self._check_place(made, path, False)
+                yield made
+            finally:
+                for folder in folders:
+                    os.close(folder)
 
     def _resolve_place(self, path: str, follow: bool) -> JailPath:
         wanted = path
@@ -262,9 +324,11 @@ class Jail:
                         if _get_identity(os.lstat(f"{folder}/{name}")) == _get_identity(found):
                             raise build_private_refusal(place.path)
 
-    def open_folder(self, relative: str) -> int:
-        """Open a folder for listing."""
+    def open_folder(self, relative: str, exact: bool = False) -> int:
+        """Open a folder for listing. `exact`: the path is a real one, so a link on it was put there since."""
         with self.open_place(relative, reading=True) as place:
+            if exact and place.path != relative:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             return os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=place.folder)
 
     def has_private_below(self, place: JailPath) -> bool:
@@ -293,19 +357,12 @@ class Jail:
             return False
 
 
-KINDS: tuple[tuple[str, Callable[[int], bool]], ...] = (
-    ("a folder", stat.S_ISDIR),
-    ("a link", stat.S_ISLNK),
-    ("a FIFO", stat.S_ISFIFO),
-    ("a socket", stat.S_ISSOCK),
-    ("a device", stat.S_ISCHR),
-    ("a device", stat.S_ISBLK),
-)
+def join_path(folder: str, name: str) -> str:
+    return "/".join(part for part in (folder, name) if part not in ("", ".")) or "."
 
 
-def describe_file_kind(mode: int) -> str:
-    """Name the kind of file, in the reader's words."""
-    return next((word for word, test in KINDS if test(mode)), "a plain file")
+def format_identity(found: os.stat_result) -> str:
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _raise(error: OSError) -> None:

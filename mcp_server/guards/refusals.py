@@ -2,6 +2,8 @@
 
 import errno
 import os
+import stat
+from collections.abc import Callable
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_surrogates
@@ -35,6 +37,21 @@ def build_file_kind_refusal(path: str, kind: str) -> Refusal:
     return build_path_refusal(
         f"`{path}` is {kind}; tools only open plain files and folders.", "Choose another file or folder."
     )
+
+
+KINDS: tuple[tuple[str, Callable[[int], bool]], ...] = (
+    ("a folder", stat.S_ISDIR),
+    ("a link", stat.S_ISLNK),
+    ("a FIFO", stat.S_ISFIFO),
+    ("a socket", stat.S_ISSOCK),
+    ("a device", stat.S_ISCHR),
+    ("a device", stat.S_ISBLK),
+)
+
+
+def describe_file_kind(mode: int) -> str:
+    """Name the kind of file, in the reader's words."""
+    return next((word for word, test in KINDS if test(mode)), "a plain file")
 
 
 def build_hardlink_refusal(path: str, names: int) -> Refusal:
@@ -71,6 +88,19 @@ def build_stale_refusal(path: str, change: str) -> Refusal:
     """`change`: what happened to the file, such as `changed`."""
     message = escape_surrogates(f"`{path}` {change} since it was read; nothing was written.")
     return Refusal(Problem(Code.STALE, message, "Read it again, then repeat the call."))
+
+
+def build_moved_refusal(path: str, change: str) -> Refusal:
+    """`change`: what is no longer as the user was shown it."""
+    message = escape_surrogates(f"`{path}` {change}; nothing was done.")
+    return Refusal(Problem(Code.STALE, message, "Call again, and the user is asked about it as it is now."))
+
+
+def build_ruled_out_refusal(path: str, real: str) -> Refusal:
+    return build_path_refusal(
+        f"`{path}` leads to `{real}` now, which a rule of the user keeps from this call; nothing was done.",
+        f"Call again with its real path, `{real}`, to see the rule.",
+    )
 
 
 def build_entry_count_refusal(path: str, limit: int) -> Refusal:

@@ -92,6 +92,10 @@ class SearchResult:
     """How many lines matched (or places, if a match may span lines), if they were counted."""
 
 
+class RehearsalOver(Exception):
+    """The call was only tried, and has come to what it would change: it would succeed as far as can be told."""
+
+
 LEFT_OUT_BY_RULE = "[Paths that a rule hides from this tool are left out. Only the user can change the rule.]"
 
 OBEYED_FOLDERS = """

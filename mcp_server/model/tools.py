@@ -184,6 +184,9 @@ class Tool:
     stays: Callable[[Arguments], bool] = lambda _arguments: False
     """True if a call with these arguments leaves something behind that only a later call in the same session can
     reach."""
+    rehearsed: bool = False
+    """It works on files alone, and is tried before the user is asked: a call that would fail is refused unasked. Its
+    files then check everything and change nothing."""
     incidental: tuple[str, ...] = ()
     """Arguments that don't change what a call does, so an approval covers every value of them."""
     tree: str = ""

@@ -98,3 +98,59 @@ def build_hidden_test(tool: Tool, readings: Sequence[Arguments], policy: Policy)
     return lambda path: any(
         _is_rule_applicable(rule, tool, {**one, argument: path}) for rule in rules for one in readings
     )
+
+
+def build_place_test(
+    tool: Tool, readings: Sequence[Arguments], policy: Policy, waiver: str | None = None, argument: str = ""
+) -> Callable[[str], bool] | None:
+    """Build the test for where a path really leads, once it is open: True if a rule keeps that place from this call.
+
+    The decision judged where the path led before. An `ask` rule that matched the call has been answered; an allow rule
+    that spared the call a question (`waiver`) spares it for no other place. `argument` is the one with the path, if
+    that is not the tool's first. None if no rule could matter.
+    """
+    argument = argument or (tool.places[0] if tool.places else "")
+    rules = list(_list_unanswered_rules(tool, readings, policy, argument)) if argument else []
+    allowed = policy.rules.find_for_tool(tool.name, RuleKind.ALLOW)
+    waivers = [rule for rule in allowed if rule.text == waiver and rule.applies]
+    if not argument or not (rules or waivers):
+        return None
+
+    def is_kept(path: str) -> bool:
+        for rule, other in rules:
+            if any(_is_rule_applicable(rule, other, _put_path(tool, other, one, argument, path)) for one in readings):
+                return True
+        here = [_put_path(tool, tool, one, argument, path) for one in readings]
+        return bool(waivers) and not any(all(_is_allowed(rule, tool, one) for one in here) for rule in waivers)
+
+    return is_kept
+
+
+def _list_unanswered_rules(
+    tool: Tool, readings: Sequence[Arguments], policy: Policy, argument: str
+) -> Iterator[tuple[Rule, Tool]]:
+    """Yield the rules that narrow what this argument may name, and the tools they are about; but no `ask` rule that
+    matched the call, since it has been answered."""
+    counted = [policy.tools[name] for name in tool.counts_as.get(argument, ()) if name in policy.tools]
+    for other in (tool, *counted):
+        calls = [_put_path(tool, other, one, argument, one.get(argument)) for one in readings]
+        for kind in NARROWING:
+            for rule in policy.rules.find_for_tool(other.name, kind):
+                answered = kind is RuleKind.ASK and any(_is_rule_applicable(rule, other, call) for call in calls)
+                if rule.reaches and not answered:
+                    yield rule, other
+
+
+def _put_path(tool: Tool, other: Tool, reading: Arguments, argument: str, path: object) -> Arguments:
+    """Return the arguments of the call with another path; or those of the tool that it counts as."""
+    if other is not tool:
+        return {other.subject[0]: path} if other.subject else {}
+    # The path is relative to the workspace, and so is not joined to the folder that the others are relative to.
+    return {**{name: value for name, value in reading.items() if name != tool.base}, argument: path}
+
+
+def _is_allowed(rule: Rule, tool: Tool, arguments: Arguments) -> bool:
+    try:
+        return rule.applies is not None and rule.applies(tool, arguments)
+    except Exception:  # a rule that fails allows nothing
+        return False

@@ -208,11 +208,16 @@ def test_a_file_that_is_moved_to_a_protected_place_is_shown_and_bound(workspace:
         assert json.dumps('{"mcpServers": {}}\n') in question
         assert "a file, 19 bytes, SHA-256 " in question
         assert "if what the question shows still holds" in approve(workspace, home, id)
+        fine(one.call("fs_move", source="x.json", destination="y.json"))
         fine(one.call("fs_write_file", path="x.json", content=EVIL))
         again = asked(one.call("fs_move", source="x.json", destination=".mcp.json"))
         assert again != id and "evil" in shown(workspace, home, again)
         assert not (workspace / ".mcp.json").exists()
+        # The same words in another file are not what was shown either; the file itself is.
         fine(one.call("fs_write_file", path="x.json", content='{"mcpServers": {}}\n'))
+        asked(one.call("fs_move", source="x.json", destination=".mcp.json"))
+        fine(one.call("fs_move", source="x.json", destination="z.json"))
+        fine(one.call("fs_move", source="y.json", destination="x.json"))
         fine(one.call("fs_move", source="x.json", destination=".mcp.json"))
     assert "evil" not in (workspace / ".mcp.json").read_text()
 

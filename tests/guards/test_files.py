@@ -10,7 +10,8 @@ import pytest
 
 from mcp_server.guards import atomic
 from mcp_server.guards.atomic import Spot, Trash
-from mcp_server.guards.files import MOST_ENTRIES, WorkspaceFiles
+from mcp_server.guards.file_reads import MOST_ENTRIES
+from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.openat import Resolve, choose_resolver, open_by_steps
 from mcp_server.model.files import Search, SearchResult, Stamp
@@ -70,7 +71,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture(params=["one step", "two steps"])
 def renaming(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "two steps":
-        monkeypatch.setattr(atomic, "_load_exclusive_rename", lambda: None)
+        monkeypatch.setattr(atomic, "_load_rename", lambda: None)
 
 
 def problem(act: Callable[[], object]) -> Problem:
@@ -148,7 +149,7 @@ def test_entries_are_sorted_and_neither_follow_links_nor_show_our_state(files: W
 def test_a_folder_beyond_counting_is_refused(
     files: WorkspaceFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_server.guards.files.MOST_ENTRIES", 3)
+    monkeypatch.setattr("mcp_server.guards.file_reads.MOST_ENTRIES", 3)
     for number in range(4):
         (root / "src" / str(number)).write_text("")
     assert problem(lambda: files.list_folder("src")).code is Code.TOO_LARGE

@@ -94,13 +94,14 @@ def refused(result: CallToolResult, code: str) -> bool:
 async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
     ground: Ground, here: Served, way: str, carried: bool
 ) -> None:
-    path = ground.file("asked.txt")
+    # A name of its own: the last question of each of these stays open for its file.
+    path = ground.file(f"asked {way}, {carried}.txt")
     human = Human(["decline", "accept", "cancel"])
 
     async def delete(one: Held) -> CallToolResult:
         if carried:
-            return await one.call("menu_call", tool="fs_delete", arguments={"path": "asked.txt"})
-        return await one.call("fs_delete", path="asked.txt")
+            return await one.call("menu_call", tool="fs_delete", arguments={"path": path.name})
+        return await one.call("fs_delete", path=path.name)
 
     async with through(way, ground, here, elicitation_callback=human) as one:
         assert refused(await delete(one), "APPROVAL_DENIED")
@@ -108,7 +109,7 @@ async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
         done = await delete(one)
         assert not done.is_error, text(done)
         assert not path.exists()
-        ground.file("asked.txt")
+        ground.file(path.name)
         assert refused(await delete(one), "APPROVAL_REQUIRED")
         assert path.exists()
     assert len(human.read) == 3
@@ -116,7 +117,7 @@ async def test_a_call_that_destroys_asks_and_runs_once_after_a_yes(
     assert "menugate asks" in message
     assert "`fs_delete`" in message
     assert "destroy-local" in message
-    assert '"path": "asked.txt"' in message
+    assert f'"path": "{path.name}"' in message
     assert ".." not in message
     rows = ground.kinds("question", "answer", "redeemed")[-7:]
     kinds = ["question", "answer", "question", "answer", "redeemed", "question", "answer"]
@@ -223,7 +224,9 @@ def test_a_sealed_yes_runs_one_call_once(ground: Ground, here: Served) -> None:
         yes = answered(asked, call)
         assert "Deleted" in said(one.request("tools/call", yes))
         assert not path.exists()
-        ground.file("sealed.txt")
+        # The very file is back: another one of this name would be asked about.
+        (trashed,) = (ground.work / ".menugate" / "trash").glob("*/sealed.txt")
+        trashed.rename(path)
         twice = one.request("tools/call", yes)
         assert "already used" in said(twice)
         assert twice["result"]["isError"]

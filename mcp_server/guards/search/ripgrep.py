@@ -88,7 +88,7 @@ class Ripgrep:
     ) -> RipgrepOutput:
         paths, split_folders = self._find_readable_paths(folder, file_filter, deadline)
         ignore_files = list(self._open_ignore_files([*_list_folders_above(folder), *split_folders]))
-        descriptor = self._jail.open_folder(folder)
+        descriptor = self._jail.open_folder(folder, exact=True)
         try:
             access = RipgrepAccess(descriptor, tuple(paths), tuple(ignore_files))
             arguments = [*BASE_OPTIONS, *_build_name_filter(file_filter.names), *options]

@@ -1,5 +1,6 @@
 """Where in the workspace does this occur? Both engines give the same answer."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -35,7 +36,10 @@ class SearchRoot:
 
 
 class FileSearch:
-    """Searches with ripgrep; without the program, or where it cannot be sandboxed, with Python."""
+    """Searches with ripgrep; without the program, or where it cannot be sandboxed, with Python.
+
+    The path of a search is a real one, without links: its caller has judged it.
+    """
 
     def __init__(self, jail: Jail, private: tuple[Path, ...] = (), ripgrep: Path | None = None) -> None:
         self._jail = jail
@@ -58,15 +62,19 @@ class FileSearch:
     def _search_with_engines(
         self, search: Search, root: SearchRoot, file_filter: FileFilter, deadline: SearchDeadline
     ) -> SearchMatches:
-        engines = (self._ripgrep, self._fallback) if self._ripgrep else (self._fallback,)
+        # ripgrep opens by name what it listed before. If a rule keeps files from this tool, we open each of them.
+        ripgrep = self._ripgrep if search.hides is None else None
+        engines = (ripgrep, self._fallback) if ripgrep else (self._fallback,)
         if root.is_file:
             with self._jail.open_place(root.path, follow=False, reading=True) as place:
+                if place.path != root.path:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
                 for engine in engines:
                     with suppress(EngineUnavailable):
                         return engine.grep_file(search, place, deadline)
-        if self._ripgrep:
+        if ripgrep:
             with suppress(EngineUnavailable):
-                return self._ripgrep.grep(search, root.path, file_filter, deadline)
+                return ripgrep.grep(search, root.path, file_filter, deadline)
         return self._fallback.grep(search, root.path, file_filter.wants, deadline)
 
     def glob(self, search: Search) -> SearchResult:
@@ -100,6 +108,8 @@ class FileSearch:
     def _find_search_root(self, path: str) -> SearchRoot:
         relative = self._jail.to_relative(path)
         with self._jail.open_place(relative, reading=True) as place:
+            if place.path != relative:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             stats = place.stat()
             if stats is None:
                 raise Refusal(

@@ -97,7 +97,7 @@ class WalkEntry:
 
 @contextmanager
 def hold_folder_open(jail: Jail, path: str) -> Generator[int]:
-    descriptor = jail.open_folder(path)
+    descriptor = jail.open_folder(path, exact=True)
     try:
         yield descriptor
     finally:
@@ -130,7 +130,7 @@ class Walk:
     def walk_folder(self, path: str, rules: IgnoreRules) -> Iterator[tuple[WalkEntry, IgnoreRules]]:
         """Yield a folder's plain files and folders that no rule excludes, with the rules that apply below them."""
         try:
-            folder = self._jail.open_folder(path)
+            folder = self._jail.open_folder(path, exact=True)
         except Refusal:  # gone, swapped or private by now
             return
         try:
