@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 import mcp_server
 from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch
 from mcp_server.calls.carriers import make_session_handle
-from mcp_server.calls.health import HealthResponse
+from mcp_server.calls.health import build_health_response
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
+from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.slash import ProfileRaise, SlashCommands, StopCommand
+from mcp_server.calls.slash import ProfileRaise, SlashCommands
 from mcp_server.calls.stops import StopOrders
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.folders import prepare_folders
@@ -106,7 +107,7 @@ def assemble_app(configuration: Configuration, settings: Settings, clock: Clock)
             configuration, settings, core.current_policy, core.postures, handlers.listings.judge_by, core.store
         ),
         server=build_mcp_server(settings, handlers, telemetry),
-        health=build_health_response(configuration, settings, core.posture_changes),
+        health=build_health_response(core.posture_changes, configuration.library.config, settings.person),
         token=token,
         stop_telemetry=telemetry.stop if telemetry else None,
     )
@@ -148,23 +149,17 @@ def build_posture_changes(configuration: Configuration, settings: Settings, stor
     return PostureChanges(store, CurrentPostures(store, get_limits(configuration, settings)), make_short_id)
 
 
-def build_health_response(configuration: Configuration, settings: Settings, changes: PostureChanges) -> HealthResponse:
-    config = configuration.library.config
-    people = (settings.person, *(token.principal for token in config.tokens))
-    return HealthResponse(changes, config.health, tuple(dict.fromkeys(people)))
-
-
 def build_prompt_handlers(configuration: Configuration, settings: Settings, core: Core) -> OfferHandlers:
     """The prompts, the slash commands and the resources."""
     changes, store, words = core.posture_changes, core.store, configuration.words
     out_of_band = configuration.library.config.approvals is ApprovalChannel.OUT_OF_BAND
-    stop = StopCommand(store, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band))
+    runs = RunCommands(changes, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band))
     examine = partial(examine_health, configuration, settings, changes)
     own = OwnPrompts(words, str(settings.workspace), core.postures.get_for_display)
-    commands = SlashCommands(changes, stop.raising, examine, core.clock)
+    commands = SlashCommands(changes, runs.raising, examine, core.clock)
     return OfferHandlers(
         (own.build_pack(), *configuration.packs),
-        (*commands.build_commands(), *stop.build_commands()),
+        (*commands.build_commands(), *runs.build_commands()),
         (*build_report_resources(store, core.redactor.redact), *build_summary_resources(store)),
     )
 

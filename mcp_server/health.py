@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from mcp_server.calls.health import build_health_response
 from mcp_server.calls.posture import PostureChanges
-from mcp_server.compose import build_guards, build_health_response
+from mcp_server.compose import build_guards
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
@@ -103,7 +104,8 @@ async def examine_while_serving(
     report, faults, writable = await anyio.to_thread.run_sync(examine_and_report, settings, configuration.packs, fix)
     if not (fix and faults and writable):
         return report
-    return f"{report}\n{await build_health_response(configuration, settings, changes).respond_to_faults(faults)}"
+    response = build_health_response(changes, configuration.library.config, settings.person)
+    return f"{report}\n{await response.respond_to_faults(faults)}"
 
 
 def may_open_state(findings: Sequence[HealthFinding]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.calls.posture import PostureChanges
+from mcp_server.config.operator import OperatorConfig
 from mcp_server.model.posture import (
     ChangeSource,
     OnFailure,
@@ -23,6 +24,11 @@ from mcp_server.state import ledger
 
 MAX_FAULTS = 3
 CONFIRM = "`menugate steer --confirm {}` sets work mode `repair`."
+
+
+def build_health_response(changes: PostureChanges, config: OperatorConfig, person: str) -> "HealthResponse":
+    people = (person, *(token.principal for token in config.tokens))
+    return HealthResponse(changes, config.health, tuple(dict.fromkeys(people)))
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,9 @@ approved first.
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TypeVar
 
 from mcp_server.calls.approval_form import FormAnswer, FormReply, ask_person
-from mcp_server.calls.pauses import Holds
 from mcp_server.calls.posture import PostureChanges
-from mcp_server.calls.stops import StopAnswers, collect_stop_answers
 from mcp_server.model.posture import (
     AXES,
     ChangeScope,
@@ -25,17 +21,11 @@ from mcp_server.model.posture import (
     format_value,
 )
 from mcp_server.model.results import Problem
-from mcp_server.model.sessions import Hold, Holder
-from mcp_server.model.text import format_count
 from mcp_server.model.tool_packs import Message, PromptArgument, PromptCaller, SlashCommand
 from mcp_server.policy import badge
 from mcp_server.policy.phrases import NAMES, Phrase, Unclear, find_axis, list_axis_values, parse_phrase
 from mcp_server.policy.posture_width import is_delaying_narrowing, is_widening, is_wider
-from mcp_server.state import runs, stops
 from mcp_server.state.engine.rows import Clock
-from mcp_server.state.engine.transaction import Transaction
-from mcp_server.state.ids import make_short_id
-from mcp_server.state.posture_changes import request_posture_change
 from mcp_server.state.store import Store
 
 # A prompt widens the posture only with the person's approval, which no client can give without their noticing.
@@ -297,167 +287,3 @@ def collect_words(arguments: Mapping[str, str]) -> list[str]:
 
 def build_user_messages(text: str) -> list[Message]:
     return [{"role": "user", "content": {"type": "text", "text": text}}]
-
-
-# `/pause`, `/next` and `/stop` pause, continue or clear the run of the client they are typed in.
-#
-# A client without a session has no run of its own, so there they apply to every run of the person. Each works without
-# an argument; one that is there must be a known word, because some hosts fill in what nobody typed. Ending a pause must
-# be approved first.
-
-T = TypeVar("T")
-MAX_UNITS = 1000
-MAX_REASON_CHARS = 200
-NOW = "now"
-
-
-@dataclass(frozen=True)
-class StopCommand:
-    store: Store
-    holds: Holds
-    new_run: Callable[[], str]
-    raising: ProfileRaise
-
-    def build_commands(self) -> tuple[SlashCommand, ...]:
-        units = build_argument("units", "how many units, in `assisted` (default: 1)", ("1", "2", "5"))
-        when = build_argument("when", f"`{NOW}`, before a reason", (NOW,))
-        why = (when, build_argument("reason", "what to tell the model", ()))
-        stop, pause = "End the run and clear its state.", "Pause the run; it keeps its state."
-        resume = "Resume the run; in `assisted`, for this many units."
-        return (
-            SlashCommand("next", "Next", resume, self._run_next, (units,), typed="menugate next"),
-            SlashCommand("pause", "Pause", pause, self._run_pause, why, typed="menugate pause"),
-            SlashCommand("stop", "Stop", stop, self._run_stop, why, typed="menugate stop"),
-        )
-
-    async def _run_pause(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
-        if (reason := find_typed_reason(arguments)) is None:
-            return build_user_messages(describe_missing_word("pause"))
-        hold = Hold(Holder.PERSON, format_reason(reason, "the user paused it"))
-        pausing = partial(runs.pause_session, principal=speaker.principal, session=speaker.session, hold=hold)
-        order = self._build_order(speaker, hold.reason, ends=False)
-        hold_set, ordered = await self._write_and_refresh(lambda tx: (pausing(tx), stops.give_order(tx, order)))
-        answers = await collect_stop_answers(self.store, ordered)
-        return build_user_messages(
-            f"The user paused {describe_runs(speaker)}, keeping its state: {hold_set.reason}."
-            f"{describe_stop_answers(answers)}"
-        )
-
-    async def _run_next(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
-        typed = str(arguments.get("units", "")).strip() if arguments else "1"
-        if not (typed.isascii() and typed.isdigit() and 1 <= int(typed) <= MAX_UNITS):
-            return build_user_messages(
-                f"Nothing was changed: `next` needs the number of units, from 1 to {MAX_UNITS}, usually 1."
-            )
-        if (refused := await self._ask_to_continue(speaker, int(typed))) is not None:
-            return build_user_messages(refused)
-        resume = partial(
-            runs.resume_session, principal=speaker.principal, session=speaker.session or None, units=int(typed)
-        )
-        lifted = await self._write_and_refresh(resume)
-        holds = await self.store.read(runs.load_holds)
-        reasons = "; ".join(dict.fromkeys(hold.reason for hold in lifted))
-        if (speaker.principal, "") in holds:
-            return build_user_messages("The user paused every run at a terminal; they can be resumed only there.")
-        return build_user_messages(
-            f"The user resumed {describe_runs(speaker)}." + (f" It was paused because: {reasons}." if reasons else "")
-        )
-
-    async def _ask_to_continue(self, speaker: PromptCaller, units: int) -> str | None:
-        """Return why the run does not continue; None if the user approved it, or if it is not paused."""
-        holds = await self.store.read(runs.load_holds)
-        own = [
-            hold
-            for (principal, session), hold in holds.items()
-            if principal == speaker.principal and (not speaker.session or session == speaker.session)
-        ]
-        if units == 1 and all(hold.by is Holder.UNIT for hold in own):
-            # Looking at a finished unit and going on to the next is what `assisted` is for.
-            return None
-        reasons = "; ".join(dict.fromkeys(hold.reason.rstrip(".") for hold in own))
-        runs_named = describe_runs(speaker)
-        message = (
-            f"A command in this client asks to resume {runs_named}, in `assisted` for {format_count(units, 'unit')}."
-            + (f" It is paused because: {reasons}." if reasons else "")
-        )
-        reply = await self.raising.ask_agreement(speaker, max((hold.at for hold in own), default=0), message)
-        if reply is not None and reply.said is FormAnswer.NO:
-            return "Nothing was changed: the user declined."
-        if reply is None or reply.said is not FormAnswer.YES:
-            why = f" The client was asked and {reply.why}." if reply else ""
-            change = PostureChange(
-                id=make_short_id(),
-                axes={},
-                reason=f"/next in {speaker.client.name or 'a client'}",
-                door=ChangeSource.PROMPT,
-                session=speaker.session,
-                unconfirmed=True,
-                units=units,
-            )
-            await self.store.write(partial(request_posture_change, principal=speaker.principal, change=change))
-            return (
-                f"Nothing was changed yet.{why} The user can resume it at a terminal with "
-                f"`menugate steer --confirm {change.id}`, within an hour."
-            )
-        note = f"Resumed {runs_named}." + (f" It was paused because: {reasons}." if reasons else "")
-        await self.raising.leave_message(speaker, note)
-        return None
-
-    async def _run_stop(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
-        if (given_reason := find_typed_reason(arguments)) is None:
-            return build_user_messages(describe_missing_word("stop"))
-        reason = format_reason(given_reason, "the user stopped it")
-        stopping = partial(
-            runs.stop_runs,
-            principal=speaker.principal,
-            session=speaker.session or None,
-            run=self.new_run(),
-            reason=reason,
-        )
-        order = self._build_order(speaker, reason, ends=True)
-        # The stopped sessions come first and unnested, because the store searches the result for them.
-        *_, ordered = await self._write_and_refresh(lambda tx: (*stopping(tx), stops.give_order(tx, order)))
-        answers = await collect_stop_answers(self.store, ordered)
-        return build_user_messages(
-            f"The user stopped {describe_runs(speaker)} and cleared its state.{describe_stop_answers(answers)}"
-        )
-
-    def _build_order(self, speaker: PromptCaller, reason: str, ends: bool) -> stops.StopOrder:
-        return stops.StopOrder(self.new_run(), speaker.principal, speaker.session or None, ends, reason)
-
-    async def _write_and_refresh(self, write: Callable[[Transaction], T]) -> T:
-        """Write, and load the holds before the command is answered: the very next call must obey them."""
-        result = await self.store.write(write)
-        await self.holds.refresh()
-        return result
-
-
-def describe_stop_answers(answers: StopAnswers) -> str:
-    parts = (
-        ("Ended", answers.ended),
-        ("Still running", answers.running),
-        ("Servers that did not answer within 2 seconds and may still run calls, by process id", answers.silent),
-    )
-    return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
-
-
-def describe_runs(speaker: PromptCaller) -> str:
-    return "the run" if speaker.session else "every run"
-
-
-def find_typed_reason(arguments: Mapping[str, str]) -> str | None:
-    """Return what was typed after `now`, in either argument, because hosts split differently; empty if nothing was
-    typed at all, None if something else was."""
-    if not arguments:
-        return ""
-    words = " ".join(str(arguments.get(name, "")) for name in ("when", "reason")).split()
-    return " ".join(words[1:]) if words[:1] == [NOW] else None
-
-
-def format_reason(typed: str, default: str) -> str:
-    cut = typed[:MAX_REASON_CHARS].rstrip(".")
-    return f"{default}: {cut}" if cut else default
-
-
-def describe_missing_word(command: str) -> str:
-    return f"Nothing was changed: type `{command}` alone, or `{command} {NOW}` and a reason."

@@ -96,8 +96,9 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults:
     """Respond to faults as the operator set it. If the state cannot be used, the findings already say so."""
     import asyncio
 
+    from mcp_server.calls.health import build_health_response
     from mcp_server.calls.terminal import open_store_for_person
-    from mcp_server.compose import build_health_response, build_posture_changes
+    from mcp_server.compose import build_posture_changes
     from mcp_server.config.load import Configuration, load_configuration
     from mcp_server.model.results import Refusal
     from mcp_server.settings import BuildError
@@ -112,9 +113,8 @@ def run_health_gate(arguments: argparse.Namespace, settings: "Settings", faults:
     async def respond() -> str:
         async with open_store_for_person(settings) as store:
             changes = build_posture_changes(configuration, settings, store)
-            return await build_health_response(configuration, settings, changes).respond_to_faults(
-                [f"{finding.what}: {finding.says}" for finding in faults]
-            )
+            response = build_health_response(changes, configuration.library.config, settings.person)
+            return await response.respond_to_faults([f"{finding.what}: {finding.says}" for finding in faults])
 
     try:
         return asyncio.run(respond())

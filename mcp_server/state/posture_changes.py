@@ -12,7 +12,6 @@ from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureCha
 from mcp_server.model.tools import READING
 from mcp_server.policy import posture
 from mcp_server.policy.posture import PostureStep, ProcessWork
-from mcp_server.state import runs
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_transition
@@ -64,6 +63,8 @@ def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | 
     change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
     record_adoption(tx)
     if change.units:
+        from mcp_server.state import runs  # no other change of the posture needs it
+
         runs.resume_session(tx, principal, change.session or None, change.units)
         return _write_steps(tx, principal, [posture.release_change(current, change)], "")
     return _write_steps(

@@ -26,7 +26,7 @@ PARTIAL: Mapping[str, str] = {
     "mcp_server/config/reader.py PLAIN ScalarKind": "what none of the patterns fits is a text",
     "mcp_server/policy/refusals.py DOES Effect": "`decision.ASKING` has these; with any other the tool itself asks",
     "mcp_server/policy/rule_match.py build_predicate_test PredicateOperator": "the three above have tests of their own",
-    "mcp_server/state/posture_changes.py find_open_calls RowKind": "no other row begins or ends a call",
+    "mcp_server/state/posture_changes.py _find_open_intents RowKind": "no other row begins or ends a call",
     "mcp_server/state/posture_changes.py has_open_unit RowKind": "no other row begins or ends a unit",
     "mcp_server/state/verify.py find_unfinished_calls RowKind": "no other row begins or ends a call",
     "tools/phases/failing_test.py decide_verdict SingleTestOutcome": "any other outcome cannot tell",

@@ -18,6 +18,7 @@ DOORS = {"mcp_server/calls/posture.py", "mcp_server/calls/terminal.py"}
 """The places from which a choice is written: for a running server, and for a command that the person typed."""
 AT_THE_DOORS = {
     "mcp_server/calls/slash.py",
+    "mcp_server/calls/run_commands.py",
     "mcp_server/calls/health.py",
     "mcp_server/cli/posture.py",
     "mcp_server/cli/steer.py",

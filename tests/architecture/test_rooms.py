@@ -21,7 +21,6 @@ CEILINGS = {"module": 300, "file": 450, "function": 40, "parameters": 6}
 EXCEPTIONS: dict[str, str] = {
     "mcp_server/cli/explain.py:explain_call": "one call, judged as the pipeline does it",
     "mcp_server/state/open.py:_record_start": "one row, a line for each of its fields",
-    "mcp_server/calls/slash.py": "every slash command, one short function each",
     "tools/git/definitions.py": "twelve tools, each with its arguments and its words",
 }
 

@@ -176,14 +176,9 @@ def build_child_access(
     writable = changing and workspace not in installed
     entrusted = [str(host.workspace / path) for path in command.writable] if writable else []
     in_workspace = f"{workspace}/".__add__
-    hidden_around, hidden = find_outermost(
-        (
-            *filter(is_there, map(str, host.private)),
-            *map(in_workspace, secret),
-            *filter(is_there, SECRETS_OF_THE_MACHINE),
-        ),
-        workspace,
-    )
+    private = (*filter(is_there, map(str, host.private)), *filter(is_there, SECRETS_OF_THE_MACHINE))
+    hidden_around, hidden = find_outermost((*private, *map(in_workspace, secret)), workspace)
+    above = _find_folders_above((*guarded, *held, *secret, *host.private_inside, *installed_inside), guarded)
     return ChildAccess(
         workspace=workspace,
         folder=folder,
@@ -195,12 +190,7 @@ def build_child_access(
         caches=caches,
         guarded=tuple(map(in_workspace, guarded)),
         held=tuple(map(in_workspace, held)),
-        pinned=tuple(
-            map(
-                in_workspace,
-                _find_folders_above((*guarded, *held, *secret, *host.private_inside, *installed_inside), guarded),
-            )
-        ),
+        pinned=tuple(map(in_workspace, above)),
         entrusted=tuple(path for path in entrusted if not _is_in_any(path, installed)),
         hidden=hidden,
         hidden_around=hidden_around,
