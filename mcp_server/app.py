@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from mcp_server.calls.health import HealthResponse
+from mcp_server.calls.messages import Replies
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
@@ -88,6 +89,7 @@ class Core:
     clock: Clock
     new_id: Callable[[], str]
     holds: Holds
+    replies: Replies
     posture_changes: PostureChanges
     current_policy: CurrentPolicy
     sessions: Sessions
@@ -241,6 +243,7 @@ class App:
         while await changed.wait():
             changed.clear()
             await self.core.holds.refresh()
+            await self.core.replies.refresh()
             moved = await self.core.sessions.refresh()
             await self.core.postures.refresh()
             await self.notifier.announce_outside_changes(moved, self.core.postures.pop_changed_principals())

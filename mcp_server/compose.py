@@ -16,6 +16,7 @@ import mcp_server
 from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch
 from mcp_server.calls.carriers import make_session_handle
 from mcp_server.calls.health import build_health_response
+from mcp_server.calls.messages import Replies
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
@@ -127,6 +128,7 @@ def build_core(
         clock=clock,
         new_id=new_id,
         holds=holds,
+        replies=Replies(store),
         posture_changes=changes,
         current_policy=CurrentPolicy(configuration.policy),
         sessions=Sessions(store, holds, new_id, make_session_handle, release_session),
@@ -273,6 +275,7 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
         ports=build_port_factories(configuration, settings, core, guards, memory),
         navigators=navigators,
         run_memory=SummarySchedule(store, config.folding),
+        replies=core.replies,
         phases=PhaseLogs(store, configuration.policy),
         running_calls=core.running_calls,
         stop_orders=core.stop_orders,

@@ -1,7 +1,7 @@
 """How do we reach the person? Through the client if it can ask, and always through `menugate messages`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -9,9 +9,9 @@ import anyio.to_thread
 
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.model.context import Client
-from mcp_server.model.results import Code, Refusal
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import escape_as_json
+from mcp_server.model.text import escape_as_json, make_visible
 from mcp_server.state import messages
 from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.store import Store
@@ -95,28 +95,34 @@ class PersonChannel:
         return str(reply.get("action", "cancel")), None if answer is None else str(answer)
 
 
-# What did the person reply? A reply reaches the model with the next result of its session.
+# What did the user reply? A reply reaches the model with the next result of its session.
 
 
 @dataclass
 class Replies:
     store: Store
-    pending: Sequence[Message] = ()
-    """Nearly always empty, which the pipeline looks at before it asks more."""
+    pending: Sequence[Message] | None = None
+    """None until the state was read. Nearly always empty, which the pipeline looks at before it asks more."""
 
     async def refresh(self) -> None:
         self.pending = await self.store.read(messages.load_pending_replies)
 
-    async def take(self, session: Session) -> str:
-        """Return the replies to this session as text, each once; empty if there is none."""
-        if not any(messages.is_reply_for(message, session.principal, session.id) for message in self.pending):
-            return ""
-        taking = partial(messages.take_replies, principal=session.principal, session=session.id)
-        due = await self.store.write(taking)
+    async def add_to_ending(self, ending: Ending, session: Session) -> Ending:
+        """Add the replies to this session, each once. A result with structured content waits for the next one, because
+        some clients show nothing else of it."""
+        if self.pending is None:
+            await self.refresh()
+        due = [one for one in self.pending or () if messages.is_reply_for(one, session.principal, session.id)]
+        if not due or not isinstance(ending, Done | Problem) or (isinstance(ending, Done) and ending.data is not None):
+            return ending
+        take = partial(messages.take_replies, principal=session.principal, session=session.id)
+        text = "\n\n".join(format_reply(one) for one in await self.store.write(take))
         await self.refresh()
-        return "\n\n".join(format_reply(message) for message in due)
+        if isinstance(ending, Done):
+            return replace(ending, text="\n\n".join(filter(None, (ending.text, text))))
+        return replace(ending, way_out="\n\n".join(filter(None, (ending.way_out, text))))
 
 
 def format_reply(message: Message) -> str:
     assert message.reply is not None, "only messages with a reply are taken"
-    return f"The user replied to your message {message.id}: {message.reply.text}"
+    return f"[The user replied to your message {message.id}: {make_visible(message.reply.text)}]"

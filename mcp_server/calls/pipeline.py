@@ -19,6 +19,7 @@ from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
 from mcp_server.calls.ledger import CallRecord, LedgerRecorder
 from mcp_server.calls.menus import Navigators
+from mcp_server.calls.messages import Replies
 from mcp_server.calls.phases import PhaseLogs
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
@@ -62,6 +63,7 @@ class Pipeline:
     ports: PortFactories
     navigators: Navigators
     run_memory: SummarySchedule
+    replies: Replies
     phases: PhaseLogs
     running_calls: RunningCalls
     stop_orders: StopOrders
@@ -82,7 +84,10 @@ class Pipeline:
             try:
                 with running.scope:
                     entered = call if call.carrier is None else await self.enter_carried_mode(call, call.carrier)
-                    return await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
+                    ending = await self.decide_and_act(entered) if isinstance(entered, ResolvedCall) else entered
+                    if self.replies.pending == () or call.request.within:
+                        return ending
+                    return await self.replies.add_to_ending(ending, call.live.session)
                 # Only a call that the person stopped gets here.
                 return self.result_filter.filter_problem(running.build_stopped_problem())
             finally:
