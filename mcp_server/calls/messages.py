@@ -101,11 +101,11 @@ class PersonChannel:
 @dataclass
 class Replies:
     store: Store
-    pending: Sequence[Message] | None = None
+    pending: tuple[Message, ...] | None = None
     """None until the state was read. Nearly always empty, which the pipeline looks at before it asks more."""
 
     async def refresh(self) -> None:
-        self.pending = await self.store.read(messages.load_pending_replies)
+        self.pending = tuple(await self.store.read(messages.load_pending_replies))
 
     async def add_to_ending(self, ending: Ending, session: Session) -> Ending:
         """Add the replies to this session, each once. A result with structured content waits for the next one, because
