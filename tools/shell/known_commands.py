@@ -6,14 +6,14 @@ one, or write where its words say, is listed with the options that do neither.
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import TypeAlias
 
+from tools.shell.arguments import is_unknown
+from tools.shell.awk_programs import is_plain_awk
+from tools.shell.shell_builtins import BUILTINS, may_have_any_words
+
 Fits: TypeAlias = Callable[[Sequence[str]], bool]
-
-
-def may_have_any_words(_: Sequence[str]) -> bool:
-    return True
 
 
 def allow_only(*options: str) -> Fits:
@@ -29,13 +29,6 @@ def has_no_words(words: Sequence[str]) -> bool:
 def is_plain_printf(words: Sequence[str]) -> bool:
     """Given an option, the shell writes into a variable, and runs what stands in the brackets behind its name."""
     return not (words and words[0].startswith("-"))
-
-
-def is_printing_lines(words: Sequence[str]) -> bool:
-    """Its language can start programs and write files, and it takes more of it from any option that follows."""
-    if len(words) < 2 or words[0] != "-n" or not re.fullmatch(r"[0-9]+(?:,(?:[0-9]+|\$))?p", words[1]):
-        return False
-    return not any(word.startswith("-") and word != "-" for word in words[2:])
 
 
 def allow_version(*ways: str) -> Fits:
@@ -117,21 +110,20 @@ READS: dict[str, Fits] = {
         ("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), may_have_any_words
     ),
     **dict.fromkeys(
-        ("ls", "pwd", "echo", "true", "false", "stat", "du", "df", "basename", "dirname"), may_have_any_words
+        ("ls", "stat", "du", "df", "basename", "dirname", "sleep", "expr", "base64"), may_have_any_words
     ),
     "printf": is_plain_printf,
     **dict.fromkeys(
         ("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), may_have_any_words
     ),
-    # To ask whether a variable is set, the shell runs what stands in the brackets behind its name.
-    "test": allow_only(r"-[bcdefghknoprstuwxzaLOGSN]", "-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)"),
-    **dict.fromkeys(("which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), may_have_any_words),
+    **BUILTINS,
+    **dict.fromkeys(("cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), may_have_any_words),
     **dict.fromkeys(
         ("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), may_have_any_words
     ),
-    **dict.fromkeys(("printenv", "env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
-    "cd": lambda words: len(words) == 1 and not words[0].startswith("-"),
-    "sed": is_printing_lines,
+    "printenv": may_have_any_words,
+    **dict.fromkeys(("env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
+    **dict.fromkeys(("awk", "gawk", "mawk"), is_plain_awk),
     "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
     # Without a sign in front, a word would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
@@ -145,9 +137,10 @@ READS: dict[str, Fits] = {
         r"--(?:files|hidden|no-ignore|count|files-with-matches|type|glob|ignore-case|line-number|json|stats|multiline|sort)"
         r"(?:=.*)?",
     ),
-    "find": allow_only(
-        r"-(?:name|iname|path|ipath|type|maxdepth|mindepth|size|mtime|mmin|newer|empty|print|print0|not|o|a|prune|regex)"
+    "fd": allow_only(
+        r"-[HIuagsipL0]+|-[etdE]", "--(?:hidden|no-ignore|absolute-path|glob|type|extension|max-depth|exclude)(?:=.*)?"
     ),
+    "unzip": lambda words: words[:1] in (("-l",), ("-Z1",)) and not any(word.startswith("-") for word in words[1:]),
     "git": allow_git(
         {
             **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
@@ -187,8 +180,18 @@ READS: dict[str, Fits] = {
     "gcc": allow_version("--version"),
 }
 
-MODULES = frozenset("pytest unittest mypy ruff black isort flake8 pylint compileall build tox nox coverage".split())  # noqa: SIM905
+MODULES = frozenset(
+    """
+    pytest unittest mypy ruff black isort flake8 pylint pyright compileall py_compile build tox nox coverage venv doctest
+    timeit cProfile json.tool
+    """.split()
+)
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
+PIP = frozenset(("install", "list", "show", "freeze", "check"))
+NODE_TOOLS = frozenset("tsc eslint prettier jest vitest mocha".split())  # noqa: SIM905
+PYTHON_FLAGS = re.compile("-[uBIsSEOqb]+")
+CODE = {**dict.fromkeys(("python", "python3"), frozenset(("-c",))), "node": frozenset(("-e", "-p", "--eval", "--print"))}
+"""Programs whose code may stand in the line, and the options in front of it. It counts like a file of the workspace."""
 
 
 def is_running_file(words: Sequence[str]) -> bool:
@@ -197,9 +200,28 @@ def is_running_file(words: Sequence[str]) -> bool:
 
 
 def is_running_python(words: Sequence[str]) -> bool:
+    words = _skip_python_flags(words)
     if len(words) > 1 and words[0] == "-m":
-        return words[1] in MODULES or (words[1] == "pip" and words[2:3] in (["install"], ["list"]))
-    return is_running_file(words)
+        return words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
+    return is_running_file(words) or _has_code("python", words)
+
+
+def is_running_node(words: Sequence[str]) -> bool:
+    return is_running_file(words) or words[:1] == ("--test",) or _has_code("node", words)
+
+
+def _skip_python_flags(words: Sequence[str]) -> Sequence[str]:
+    return tuple(dropwhile(PYTHON_FLAGS.fullmatch, words))
+
+
+def _has_code(program: str, words: Sequence[str]) -> bool:
+    return len(words) > 1 and words[0] in CODE[program] and not is_unknown(words[1])
+
+
+def reads_code(words: Sequence[str]) -> bool:
+    """Does this program run what it reads from its input, so that a here-document holds its code?"""
+    rest = _skip_python_flags(words[1:])
+    return words[0] in CODE and (not rest or rest[0] == "-")
 
 
 def allow_among(*names: str) -> Fits:
@@ -210,24 +232,23 @@ BUILDS: dict[str, Fits] = {
     **dict.fromkeys(
         ("pytest", "py.test", "tox", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words
     ),
-    **dict.fromkeys(
-        ("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson", "tsc"), may_have_any_words
-    ),
-    **dict.fromkeys(
-        ("eslint", "prettier", "jest", "vitest", "mocha", "phpunit", "rspec", "rubocop"), may_have_any_words
-    ),
+    **dict.fromkeys(("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson"), may_have_any_words),
+    **dict.fromkeys(NODE_TOOLS, may_have_any_words),
+    **dict.fromkeys(("phpunit", "rspec", "rubocop", "mvn", "gradle"), may_have_any_words),
     **dict.fromkeys(("python", "python3"), is_running_python),
-    **dict.fromkeys(("node", "deno", "bun", "ruby", "php", "perl"), is_running_file),
+    "node": is_running_node,
+    **dict.fromkeys(("deno", "bun", "ruby", "php", "perl"), is_running_file),
     **dict.fromkeys(("npm", "pnpm", "yarn"), allow_among(*PACKAGES)),
-    **dict.fromkeys(("pip", "pip3"), allow_among("install", "list", "show", "freeze", "check")),
-    "uv": allow_among("sync", "lock", "pip", "run", "build"),
-    "poetry": allow_among("install", "run", "build", "check"),
+    **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),
+    "uv": allow_among("sync", "lock", "pip", "build"),
+    "poetry": allow_among("install", "build", "check"),
     "cargo": allow_among("build", "check", "test", "run", "fmt", "clippy", "bench", "doc", "fetch", "tree"),
     "go": allow_among("build", "test", "vet", "fmt", "run", "mod", "list", "doc", "generate"),
-    **dict.fromkeys(("mvn", "gradle"), may_have_any_words),
     "dotnet": allow_among("build", "test", "restore", "run"),
     "bundle": allow_among("install", "exec"),
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
     "touch": allow_only("-[acm]+"),
+    # Other modes can take away what protects a file, or all of a folder.
+    "chmod": lambda words: len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and words[1][:1] != "-",
 }

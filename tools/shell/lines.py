@@ -40,8 +40,9 @@ NESTING = frozenset(("command_substitution", "process_substitution", "arithmetic
 WORDS = NESTING | frozenset(
     ("string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion", "brace_expression")
 )
+EXPANDING = frozenset(("simple_expansion", "expansion", "brace_expression"))
 REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-LITERAL = frozenset(("word", "number", "raw_string", "variable_name", "string_content", '"'))
+LITERAL = frozenset(("word", "number", "variable_name", "test_operator"))
 BLANK = re.compile(rb"[ \t\r\n]*")
 DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""")
 """The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
@@ -50,6 +51,12 @@ ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
 """The grammar takes the end of `$'a\\\\'` for an escaped quote, and the commands behind it for text."""
 AFTER_CLOSING = frozenset(b" \t\n;|&()<>")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+IN_QUOTES = re.compile(r"\\([$`\"\\])")
+"""What a backslash escapes between double quotes; in front of anything else it stays."""
+BEGINNING = re.compile(r"\$(?![ \t\n/|).,:;%^+=~\]])")
+"""A `$` that may begin an expansion."""
+MISSED = re.compile(rf"`[^`]*`?|{BEGINNING.pattern}\S*")
+LAST_DOLLAR = re.compile(r"[^$]*\$")
 CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
 )
@@ -102,8 +109,11 @@ class _LineReader:
     nested: list[ShellLine] = field(default_factory=list[ShellLine])
     documents: list[ShellLine] = field(default_factory=list[ShellLine])
     commands: list[ShellCommand] = field(default_factory=list[ShellCommand])
+    expansions: list[str] = field(default_factory=list[str])
     delimiter: str = ""
     """The word that ends the here-document that was begun."""
+    literal: bool = False
+    """Is that word quoted, so that bash expands nothing in the document?"""
     redirection: int | None = None
     """Where the redirection began whose target comes next."""
     open: bool = False
@@ -183,9 +193,9 @@ class _LineReader:
 
     def end_command(self, joined: str = "") -> None:
         if self.words or self.nested or self.documents:
-            found = tuple(self.words), tuple(self.nested), tuple(self.documents)
-            self.commands.append(ShellCommand(*found, joined))
-        self.words, self.nested, self.documents = [], [], []
+            parts = tuple(self.words), tuple(self.nested), tuple(self.documents)
+            self.commands.append(ShellCommand(*parts, joined, tuple(self.expansions)))
+        self.words, self.nested, self.documents, self.expansions = [], [], [], []
         self.redirection, self.open = None, False
 
     def text(self, start: int, end: int) -> str:
@@ -218,6 +228,7 @@ class _LineReader:
             # Escapes inside `$'...'` can spell anything: a word nobody knows beforehand.
             self.plain = False
             _require_whole_ansi_c(source)
+            self.expansions.append(source)
             return "$", False
         if kind in NESTING:
             self.nest(node)
@@ -229,6 +240,7 @@ class _LineReader:
         if kind == "heredoc_start":
             return self.begin_document(source), True
         if node.child_count:
+            self.expansions.append(source)
             self.look_inside(node)
             # One that stands for several words hides all but the first, unless it is in quotes.
             if node.parent and node.parent.type != "string" and re.search(r"\s", source):
@@ -237,7 +249,7 @@ class _LineReader:
         bare = ESCAPED.sub("", source)
         if HIDING.search(bare) or re.search(r"\s", bare):
             raise NotUnderstood
-        return ESCAPED.sub(r"\1", source), kind in ("word", "number", "variable_name")
+        return ESCAPED.sub(r"\1", source), kind in LITERAL or not node.is_named
 
     def read_pieces(self, node: "Node", start: int, end: int) -> tuple[str, bool]:
         """A word put together of several pieces, and what stands between them as it is."""
@@ -245,14 +257,14 @@ class _LineReader:
         for child in node.children:
             if (quoted and not child.is_named and child.type in ('"', "$")) or child.type == "string_content":
                 continue
-            text += self.read_literal(at, child.start_byte, quoted)
+            literal, certain = self.read_literal(at, child.start_byte, quoted)
             piece, sure = self.read_word(child)
-            text, known, at = text + piece, known and sure, child.end_byte
-        text += self.read_literal(at, end, quoted)
-        # A `$` that begins nothing is kept as it is, and is not sure to.
-        return text, known and "$" not in text
+            text, known, at = text + literal + piece, known and certain and sure, child.end_byte
+        literal, certain = self.read_literal(at, end, quoted)
+        return text + literal, known and (certain or bool(LAST_DOLLAR.fullmatch(self.text(at, end))))
 
-    def read_literal(self, start: int, end: int, quoted: bool) -> str:
+    def read_literal(self, start: int, end: int, quoted: bool) -> tuple[str, bool]:
+        """The text, and whether it is certain that bash expands nothing in it."""
         text = self.text(start, end)
         if not quoted and text.replace("\\\n", ""):
             raise NotUnderstood
@@ -261,11 +273,14 @@ class _LineReader:
         bare = text.replace("\\\n", "")
         if HIDING.search(ESCAPED.sub("", bare).replace("'", "")):
             raise NotUnderstood
-        return ESCAPED.sub(r"\1", bare)
+        plain = ESCAPED.sub("", bare)
+        return (IN_QUOTES if quoted else ESCAPED).sub(r"\1", bare), not BEGINNING.search(plain)
 
     def look_inside(self, node: "Node") -> None:
         """What runs within an expansion, however deep."""
         for child in node.children:
+            if child.type in EXPANDING:
+                self.expansions.append(self.text(*child.byte_range))
             if child.type in NESTING:
                 self.nest(child)
             elif child.type == "raw_string" or child.type == "ansi_c_string":
@@ -295,6 +310,7 @@ class _LineReader:
         if self.delimiter or not DELIMITER.fullmatch(source):
             raise NotUnderstood
         self.delimiter = source.strip("\\'\"")
+        self.literal = self.delimiter != source
         return self.delimiter
 
     def end_document(self, node: "Node") -> None:
@@ -305,9 +321,22 @@ class _LineReader:
         self.delimiter = ""
         self.end_command()
 
+    def find_missed_expansion(self, node: "Node") -> None:
+        """The grammar does not see every expansion in a here-document, backticks least of all."""
+        at, rest = node.start_byte, ""
+        for child in node.children:
+            if child.type in EXPANDING or child.type in NESTING:
+                rest += self.text(at, child.start_byte)
+                at = child.end_byte
+        missed = MISSED.search(ESCAPED.sub("", rest + self.text(at, node.end_byte)))
+        if missed is not None:
+            self.expansions.append(missed[0])
+
     def take_document(self, node: "Node") -> None:
         self.plain = self.listed = False
         self.look_inside(node)
+        if not self.literal:
+            self.find_missed_expansion(node)
         body = self.text(*node.byte_range)
         if not self.delimiter or self.delimiter in map(str.strip, body.splitlines()):
             raise NotUnderstood

@@ -1,0 +1,68 @@
+"""Does this awk program only compute and print? Judged by its text.
+
+A program that this module cannot take apart needs approval. awk starts programs with `system()` and pipes, writes files
+with `>` after `print`, and gawk loads code with `@load`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tools.shell.arguments import is_unknown
+
+TOKEN = re.compile(
+    r"""
+      [ \t]+ | [;{}\n]
+    | "(?:[^"\\\n]|\\.)*"  # a string
+    | [A-Za-z_]\w* | [0-9.]+
+    | \|\| | && | [-+*%^=!<>~?:,()\[\]$]
+    """,
+    re.VERBOSE,
+)
+VALUE = re.compile(r"[A-Za-z_]\w*|[0-9.]+|\]")
+REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n/]|\\.)*\])+/")
+BEFORE_REGEX = frozenset(("", "(", ",", "!", "~", "&&", "||", ";", "{", "}", "\n"))
+"""After these a `/` begins a regular expression; after a value it divides, and what follows is code."""
+PRINTING = frozenset(("print", "printf"))
+DANGEROUS = frozenset(("system", "extension"))
+NO_VALUES = PRINTING | frozenset(
+    """
+    if else while for do break continue next nextfile exit return delete in function func getline case default switch
+    BEGIN END BEGINFILE ENDFILE length
+    """.split()
+)
+"""Names after which a `/` need not divide."""
+OPTIONS = re.compile(r"-F.+")
+SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+
+
+def is_plain_awk(words: Sequence[str]) -> bool:
+    """The words after `awk`: options, the program, files. Options end at the program."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] in ("-F", "-v") and words[at + 1 : at + 2] and not is_unknown(words[at + 1]):
+            if words[at] == "-v" and not SETTING.fullmatch(words[at + 1]):
+                return False
+            at += 2
+        elif OPTIONS.fullmatch(words[at]) and not is_unknown(words[at]):
+            at += 1
+        else:
+            return False
+    return at < len(words) and _only_prints(words[at])
+
+
+def _only_prints(program: str) -> bool:
+    at, before, printing = 0, "", False
+    while at < len(program):
+        if program[at] == "/" and VALUE.fullmatch(before) and before not in NO_VALUES:
+            at, before = at + 1, "/"
+            continue
+        token = (REGEX if program[at] == "/" and before in BEFORE_REGEX else TOKEN).match(program, at)
+        if token is None:
+            return False
+        at, text = token.end(), token[0]
+        if text in DANGEROUS or (printing and text == ">"):
+            return False
+        # A line end alone does not end a statement: it may follow a comma.
+        printing = text not in (";", "{", "}") and (printing or text in PRINTING)
+        before = before if text.isspace() and text != "\n" else text
+    return True
