@@ -35,22 +35,21 @@ OPTIONS = re.compile(r"-F.+")
 SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
-def is_plain_awk(words: Sequence[str]) -> bool:
-    """The words after `awk`: options, the program, files. Options end at the program."""
+def find_awk_danger(words: Sequence[str]) -> str:
+    """Return the part of the words after `awk` that may do more than print; empty if there is none."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
-        if words[at] in ("-F", "-v") and words[at + 1 : at + 2] and not is_unknown(words[at + 1]):
-            if words[at] == "-v" and not SETTING.fullmatch(words[at + 1]):
-                return False
-            at += 2
-        elif OPTIONS.fullmatch(words[at]) and not is_unknown(words[at]):
-            at += 1
-        else:
-            return False
-    return at < len(words) and _only_prints(words[at])
+        takes_value = words[at] in ("-F", "-v") and words[at + 1 : at + 2] and not is_unknown(words[at + 1])
+        if is_unknown(words[at]) or not (takes_value or OPTIONS.fullmatch(words[at])):
+            return words[at]
+        if words[at] == "-v" and not SETTING.fullmatch(words[at + 1]):
+            return words[at + 1]
+        at += 2 if takes_value else 1
+    # Options end at the program; everything behind it is a file.
+    return _find_danger(words[at]) if at < len(words) else "awk"
 
 
-def _only_prints(program: str) -> bool:
+def _find_danger(program: str) -> str:
     at, before, printing = 0, "", False
     while at < len(program):
         if program[at] == "/" and VALUE.fullmatch(before) and before not in NO_VALUES:
@@ -58,11 +57,12 @@ def _only_prints(program: str) -> bool:
             continue
         token = (REGEX if program[at] == "/" and before in BEFORE_REGEX else TOKEN).match(program, at)
         if token is None:
-            return False
-        at, text = token.end(), token[0]
+            return program[at:]
+        text = token[0]
         if text in DANGEROUS or (printing and text == ">"):
-            return False
+            return program[at:]
+        at = token.end()
         # A line end alone does not end a statement: it may follow a comma.
         printing = text not in (";", "{", "}") and (printing or text in PRINTING)
         before = before if text.isspace() and text != "\n" else text
-    return True
+    return ""

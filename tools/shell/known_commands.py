@@ -10,7 +10,6 @@ from itertools import dropwhile, takewhile
 from typing import TypeAlias
 
 from tools.shell.arguments import is_unknown
-from tools.shell.awk_programs import is_plain_awk
 from tools.shell.shell_builtins import BUILTINS, may_have_any_words
 
 Fits: TypeAlias = Callable[[Sequence[str]], bool]
@@ -123,7 +122,6 @@ READS: dict[str, Fits] = {
     ),
     "printenv": may_have_any_words,
     **dict.fromkeys(("env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
-    **dict.fromkeys(("awk", "gawk", "mawk"), is_plain_awk),
     "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
     # Without a sign in front, a word would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),

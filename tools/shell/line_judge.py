@@ -12,6 +12,7 @@ from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
 from tools.shell.arguments import is_unknown, read_argument, show_argument
+from tools.shell.awk_programs import find_awk_danger
 from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
 from tools.shell.lines import read_line
 from tools.shell.sed_scripts import read_sed_call
@@ -28,6 +29,7 @@ NOT_JUDGED: Mapping[str, str] = {
 }
 OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
 CLOSING = frozenset(("fi", "done", "}"))
+SUBCOMMANDS = frozenset("git npm pnpm yarn pip pip3 cargo go dotnet bundle composer".split())  # noqa: SIM905
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
 PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin)/([\w.+-]+)")
 ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
@@ -85,6 +87,8 @@ class _LineJudge:
         if name.text == "read":  # only `read` itself sees such a separator
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
+        if not all(word.role is WordRole.WORD for word in rest):
+            raise NeedsApproval(_describe_unknown((name.text,)))
         arguments = tuple(read_argument(word) for word in rest)
         if reads_code(arguments) and any("<<" in target.source[:3] for target in targets):
             return CommandKind.BUILDS
@@ -152,10 +156,15 @@ class _LineJudge:
             self._left = " ".join(("cd", *map(show_argument, words)))
         return CommandKind.READS
 
+    def judge_awk(self, words: Sequence[str]) -> CommandKind:
+        if danger := find_awk_danger(words):
+            raise NeedsApproval(f"`awk` may do more than print: {quote_text(show_argument(danger))}")
+        return CommandKind.READS
+
     def judge_sed(self, words: Sequence[str]) -> CommandKind:
         call = read_sed_call(words)
-        if call is None:
-            raise NeedsApproval(_describe_unknown(("sed", *words)))
+        if isinstance(call, str):
+            raise NeedsApproval(f"`sed` may do more than edit text: {quote_text(show_argument(call))}")
         return self._judge_writing(*call.files) if call.in_place else CommandKind.READS
 
     def judge_tee(self, words: Sequence[str]) -> CommandKind:
@@ -170,7 +179,7 @@ class _LineJudge:
     def judge_shell(self, words: Sequence[str]) -> CommandKind:
         """Judge the line in `bash -c LINE`; what follows it are its arguments."""
         if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or is_unknown(words[1]):
-            raise NeedsApproval(_describe_unknown(("bash", *words)))
+            raise NeedsApproval("it starts a shell whose commands are not in the line")
         line = read_line(words[1])
         if line is None:
             raise NeedsApproval(f"bash may read {quote_text(words[1])} differently than it looks")
@@ -193,6 +202,7 @@ class _LineJudge:
 
 JUDGED = {
     **dict.fromkeys(("cd", "pushd", "popd"), _LineJudge.judge_cd),
+    **dict.fromkeys(("awk", "gawk", "mawk"), _LineJudge.judge_awk),
     "sed": _LineJudge.judge_sed,
     "tee": _LineJudge.judge_tee,
     **dict.fromkeys((".", "source"), _LineJudge.judge_source),
@@ -224,20 +234,26 @@ def _strip_loop(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
     return ()
 
 
+def _fits_find(words: Sequence[str]) -> bool:
+    return STARTERS["find"](words) is not None
+
+
 def _describe_unknown(words: Sequence[str]) -> str:
-    """Name what is not known: an option, if the rest of the command is known without it, or the command."""
+    """Name what is not known: a word, if the rest of the command is known without it, or the command."""
     name, rest = words[0], words[1:]
-    known = READS.get(name) or BUILDS.get(name)
-    starts = STARTERS.get(name)
-    for at, word in enumerate(rest):
-        others = (*rest[:at], *rest[at + 1 :])
-        if (known and known(others)) or (starts and name == "find" and starts(others) is not None):
-            shown = quote_text(show_argument(word))
-            if is_unknown(word) or word != show_argument(word):
+    known = [table[name] for table in (READS, BUILDS, {"find": _fits_find}) if name in table]
+    # The value of an option would take the option's place: leave out options first.
+    for at in sorted(range(len(rest)), key=lambda at: rest[at][:1] != "-"):
+        if any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
+            shown = quote_text(show_argument(rest[at]))
+            if rest[at] != show_argument(rest[at]):
                 return f"{shown} could become an option of {quote_text(name)}"
-            return f"{quote_text(name)} with {shown} is not known to only read, build or test"
-    if name in ("python", "python3") and rest[:1] == ("-m",):
-        shown = " ".join(words[:3])
-    else:
-        shown = " ".join(words[:2]) if known and rest and rest[0][:1] != "-" else name
-    return f"{quote_text(shown)} is not known to only read, build or test"
+            return f"{quote_text(_get_start(words[: at + 1]))} with {shown} is not known to only read, build or test"
+    return f"{quote_text(_get_start(words) if known else name)} is not known to only read, build or test"
+
+
+def _get_start(words: Sequence[str]) -> str:
+    """Return the program, with its subcommand or module if it has one."""
+    if words[1:2] == ("-m",):
+        return " ".join(words[:3])
+    return " ".join(words[:2]) if words[0] in SUBCOMMANDS and words[1:2] and words[1][:1] != "-" else words[0]

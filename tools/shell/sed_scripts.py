@@ -37,13 +37,13 @@ class SedCall:
     files: tuple[str, ...]
 
 
-def read_sed_call(words: Sequence[str]) -> SedCall | None:
-    """Take the words after `sed` apart; None if it may do more than edit text. An option may stand anywhere."""
+def read_sed_call(words: Sequence[str]) -> SedCall | str:
+    """Take the words after `sed` apart, or return the part that may do more than edit text."""
     scripts, others, in_place, at = list[str](), list[str](), False, 0
-    while at < len(words):
+    while at < len(words):  # an option may stand anywhere
         word = words[at]
         if is_unknown(word):
-            return None
+            return word
         if GIVING.fullmatch(word):
             scripts += words[at + 1 : at + 2]
             at += 1
@@ -51,33 +51,29 @@ def read_sed_call(words: Sequence[str]) -> SedCall | None:
             scripts.append(word.partition("=")[2])
         elif IN_PLACE.fullmatch(word):
             in_place = True
-        elif word.startswith("-") and word != "-":
-            if not FLAGS.fullmatch(word):
-                return None
-        else:
+        elif not word.startswith("-") or word == "-":
             others.append(word)
+        elif not FLAGS.fullmatch(word):
+            return word
         at += 1
     if not scripts:
         scripts, others = others[:1], others[1:]
-    if not scripts or any(is_unknown(script) for script in scripts) or not only_edits("\n".join(scripts)):
-        return None
-    return SedCall(in_place, tuple(others))
+    if not scripts or any(is_unknown(script) for script in scripts):
+        return next((script for script in scripts if is_unknown(script)), "sed")
+    return find_sed_danger("\n".join(scripts)) or SedCall(in_place, tuple(others))
 
 
-def only_edits(script: str) -> bool:
+def find_sed_danger(script: str) -> str:
+    """Return the script from the first command that may do more than edit text; empty if there is none."""
     at = 0
     while script[at:].strip(" \t;\n"):
         at = RANGE.match(script, at).end()  # pyright: ignore[reportOptionalMemberAccess]  # it matches nothing as well
         command = COMMAND.match(script, at)
-        if command is None:
-            return False
         # Some versions of sed let a delimiter stand between brackets, others end the expression there.
-        if command["regex"] is not None and "[" in BRACKETS.sub("", command["regex"]):
-            return False
-        at = command.end()
-        if command[0] not in ("{", "}"):
-            end = END.match(script, at)
-            if end is None:
-                return False
-            at = end.end()
-    return True
+        if command is None or (command["regex"] is not None and "[" in BRACKETS.sub("", command["regex"])):
+            return script[at:] or script
+        end = END.match(script, command.end()) if command[0] not in ("{", "}") else command
+        if end is None:
+            return script[at:]
+        at = end.end()
+    return ""
