@@ -67,6 +67,9 @@ class Command:
     sees_secrets: bool = False
     """It sees files of the workspace that usually hold secrets: for a program that must know every file to tell which
     one changed. Whoever shows its output must leave their content out."""
+    project_first: bool = False
+    """In a sandbox it finds the programs of the project's own environment first, such as the `python` of its `.venv`;
+    never if the grant only reads."""
     lent: tuple[str, ...] = ()
     """Full paths of files it can read although their folder, the person's home, is hidden."""
     most_output: int = 16 << 20

@@ -25,10 +25,32 @@ BEFORE_REGEX = frozenset(("", "(", ",", "!", "~", "&&", "||", ";", "{", "}", "\n
 PRINTING = frozenset(("print", "printf"))
 DANGEROUS = frozenset(("system", "extension"))
 NO_VALUES = PRINTING | frozenset(
-    """
-    if else while for do break continue next nextfile exit return delete in function func getline case default switch
-    BEGIN END BEGINFILE ENDFILE length
-    """.split()
+    [
+        "if",
+        "else",
+        "while",
+        "for",
+        "do",
+        "break",
+        "continue",
+        "next",
+        "nextfile",
+        "exit",
+        "return",
+        "delete",
+        "in",
+        "function",
+        "func",
+        "getline",
+        "case",
+        "default",
+        "switch",
+        "BEGIN",
+        "END",
+        "BEGINFILE",
+        "ENDFILE",
+        "length",
+    ]
 )
 """Names after which a `/` need not divide."""
 OPTIONS = re.compile(r"-F.+")

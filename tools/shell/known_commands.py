@@ -108,9 +108,7 @@ READS: dict[str, Fits] = {
     **dict.fromkeys(
         ("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), may_have_any_words
     ),
-    **dict.fromkeys(
-        ("ls", "stat", "du", "df", "basename", "dirname", "sleep", "expr", "base64"), may_have_any_words
-    ),
+    **dict.fromkeys(("ls", "stat", "du", "df", "basename", "dirname", "sleep", "expr", "base64"), may_have_any_words),
     "printf": is_plain_printf,
     **dict.fromkeys(
         ("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), may_have_any_words
@@ -179,16 +177,37 @@ READS: dict[str, Fits] = {
 }
 
 MODULES = frozenset(
-    """
-    pytest unittest mypy ruff black isort flake8 pylint pyright compileall py_compile build tox nox coverage venv doctest
-    timeit cProfile json.tool
-    """.split()
+    [
+        "pytest",
+        "unittest",
+        "mypy",
+        "ruff",
+        "black",
+        "isort",
+        "flake8",
+        "pylint",
+        "pyright",
+        "compileall",
+        "py_compile",
+        "build",
+        "tox",
+        "nox",
+        "coverage",
+        "venv",
+        "doctest",
+        "timeit",
+        "cProfile",
+        "json.tool",
+    ]
 )
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
 PIP = frozenset(("install", "list", "show", "freeze", "check"))
 NODE_TOOLS = frozenset("tsc eslint prettier jest vitest mocha".split())  # noqa: SIM905
 PYTHON_FLAGS = re.compile("-[uBIsSEOqb]+")
-CODE = {**dict.fromkeys(("python", "python3"), frozenset(("-c",))), "node": frozenset(("-e", "-p", "--eval", "--print"))}
+CODE = {
+    **dict.fromkeys(("python", "python3"), frozenset(("-c",))),
+    "node": frozenset(("-e", "-p", "--eval", "--print")),
+}
 """Programs whose code may stand in the line, and the options in front of it. It counts like a file of the workspace."""
 
 

@@ -195,7 +195,9 @@ class _LineJudge:
     def judge_package_runner(self, words: Sequence[str]) -> CommandKind:
         """Judge what `uv run` or `poetry run` starts."""
         if words[:1] != ("run",) or len(words) < 2:
-            raise NeedsApproval(f"{quote_text(' '.join(map(show_argument, words[:1])))} is not known to only build or test")
+            raise NeedsApproval(
+                f"{quote_text(' '.join(map(show_argument, words[:1])))} is not known to only build or test"
+            )
         self._judge_program(words[1:])
         return CommandKind.BUILDS
 

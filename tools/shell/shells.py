@@ -162,10 +162,11 @@ async def start_shell(ctx: Context, line: str, folder: str, seconds: float, term
     argv = (
         ("bash", "--noprofile", "--norc", "-c", line)
         if line
-        else ("bash", "--noprofile", "--norc", "--noediting", "-i")
+        # Without `+H`, `!x` in a line would become an earlier line, so that not what is shown would run.
+        else ("bash", "--noprofile", "--norc", "--noediting", "+H", "-i")
     )
     env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
-    command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
+    command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds, project_first=True)
     child = await ctx.processes.start(command, terminal)
     shell = ShellSession(
         PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.open_overflow(), ctx.processes.profile, seconds

@@ -89,13 +89,17 @@ def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:
             at += 2
         elif word in FIND_STARTS:
             end = next((end for end in range(at + 1, len(words)) if words[end] in (";", "+")), None)
-            if end is None or words[end] == "+" and words[end - 1] != "{}":
+            if end is None or (words[end] == "+" and words[end - 1] != "{}"):
                 return None
             started.append(tuple(_read_found_name(one) for one in words[at + 1 : end]))
             at = end + 1
-        elif word in ("(", ")", "!", ",") or not word.startswith("-") or word == "-":
-            at += 1
-        elif FIND_FLAGS.fullmatch(word) or FIND_FLAGS_AHEAD.fullmatch(word):
+        elif (
+            word in ("(", ")", "!", ",")
+            or not word.startswith("-")
+            or word == "-"
+            or FIND_FLAGS.fullmatch(word)
+            or FIND_FLAGS_AHEAD.fullmatch(word)
+        ):
             at += 1
         else:
             return None
@@ -119,4 +123,3 @@ STARTERS: Mapping[str, Starts] = {
     "xargs": start_for_each_input,
     "find": start_for_each_file,
 }
-

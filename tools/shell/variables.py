@@ -9,11 +9,33 @@ from tools.shell.verdicts import CommandKind, NeedsApproval
 LOADING = frozenset(("PYTHONPATH", "NODE_PATH"))
 """They decide which code an interpreter loads, so nothing that sets one only reads."""
 DISPLAYING = frozenset(
-    """
-    CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS TERM LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC
-    LC_TIME TZ DEBUG VERBOSE NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING
-    PYTHONUTF8 RUST_BACKTRACE RUST_LOG
-    """.split()
+    [
+        "CI",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "COLUMNS",
+        "TERM",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "LC_COLLATE",
+        "LC_MESSAGES",
+        "LC_NUMERIC",
+        "LC_TIME",
+        "TZ",
+        "DEBUG",
+        "VERBOSE",
+        "NODE_ENV",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONUNBUFFERED",
+        "PYTHONHASHSEED",
+        "PYTHONIOENCODING",
+        "PYTHONUTF8",
+        "RUST_BACKTRACE",
+        "RUST_LOG",
+    ]
 )
 ENVIRONMENT = LOADING | DISPLAYING
 """What programs may be told by their environment. A closed list: `LD_PRELOAD`, `PATH`, `BASH_ENV` or `GIT_SSH_COMMAND`

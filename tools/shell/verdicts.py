@@ -17,4 +17,3 @@ class NeedsApproval(Exception):
 
 def get_widest(kinds: Iterable[CommandKind]) -> CommandKind:
     return CommandKind.BUILDS if CommandKind.BUILDS in (*kinds,) else CommandKind.READS
-

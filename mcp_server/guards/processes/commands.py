@@ -34,11 +34,12 @@ from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, make_command_problem
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.tools import Demand
+from mcp_server.model.tools import READING, Demand
 
 NONE = "none"
 AFTER = 1.0
 """Seconds to drain the pipes of a child that has ended."""
+PROJECT_PROGRAMS = (".venv/bin", "venv/bin")
 OWN = 3
 """Our own processes between us and a command, which count with it."""
 
@@ -215,9 +216,20 @@ class CallProcesses:
             child = await self._spawn_child(launch, command, folder, terminal, apart)
         else:
             start = LaunchSpec(argv, within, shop.limits, command.seconds, terminal)
+            command = self._put_project_first(command)
             child = await self._start_in_sandbox(sandbox, start, command, apart)
         child.since = since
         return child
+
+    def _put_project_first(self, command: Command) -> Command:
+        """Put the project's own environment first on its PATH. A call that only reads runs nothing that the project
+        brought along."""
+        if not command.project_first or self.demand.effect in READING:
+            return command
+        workspace = self.shop.ground.workspace
+        folders = [str(workspace / name) for name in PROJECT_PROGRAMS if (workspace / name).is_dir()]
+        search_path = os.pathsep.join((*folders, self.shop.ground.variables.get("PATH", os.defpath)))
+        return replace(command, env={**command.env, "PATH": search_path}) if folders else command
 
     async def _start_in_sandbox(
         self, sandbox: Sandbox, start: LaunchSpec, command: Command, apart: bool

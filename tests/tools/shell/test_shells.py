@@ -57,3 +57,12 @@ def test_everything_ends_with_the_client(folders: tuple[Path, Path]) -> None:
         client.call("bash", command="setsid sleep 522.25 & sleep 522.25", run_in_background=True)
         assert client.bye() == 0
     wait_until(lambda: not sleeping("522.25"))
+
+
+def test_no_line_becomes_an_earlier_one(at: Pipe, folders: tuple[Path, Path]) -> None:
+    """bash would put the earlier line between these quotes, and its first quote would end them."""
+    bash(at, "echo 'a\"; touch fired; echo \"b'", bash_id="remembers")
+    said = bash(at, 'echo "!echo"', bash_id="remembers")
+    assert said.startswith("!echo\n")
+    assert not (folders[0] / "fired").exists()
+    at.call("kill_shell", shell_id="remembers")
