@@ -24,34 +24,11 @@ BEFORE_REGEX = frozenset(("", "(", ",", "!", "~", "&&", "||", ";", "{", "}", "\n
 """After these a `/` begins a regular expression; after a value it divides, and what follows is code."""
 PRINTING = frozenset(("print", "printf"))
 DANGEROUS = frozenset(("system", "extension"))
-NO_VALUES = PRINTING | frozenset(
-    [
-        "if",
-        "else",
-        "while",
-        "for",
-        "do",
-        "break",
-        "continue",
-        "next",
-        "nextfile",
-        "exit",
-        "return",
-        "delete",
-        "in",
-        "function",
-        "func",
-        "getline",
-        "case",
-        "default",
-        "switch",
-        "BEGIN",
-        "END",
-        "BEGINFILE",
-        "ENDFILE",
-        "length",
-    ]
-)
+KEYWORDS = """
+if else while for do break continue next nextfile exit return delete in function func getline case default switch BEGIN
+END BEGINFILE ENDFILE length
+"""
+NO_VALUES = PRINTING.union(KEYWORDS.split())
 """Names after which a `/` need not divide."""
 OPTIONS = re.compile(r"-F.+")
 SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)

@@ -1,8 +1,8 @@
 """May this line run unasked? It may if it only reads, or builds and tests what the project holds.
 
 The line comes parsed, and every part of it must be known: the programs and their options, redirections, assignments and
-what bash expands. For anything else the user is asked, with the reason. This does not protect anything; the sandbox does.
-It spares the user questions about `ls`, and lets no part of a line hide another one.
+what bash expands. For anything else the user is asked, with the reason. The sandbox is what protects; this spares the
+user questions about `ls`, and lets no part of a line hide another one.
 """
 
 import re

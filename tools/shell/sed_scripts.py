@@ -1,7 +1,7 @@
 """Does this sed script only edit text? Judged by its text.
 
-sed starts programs with `e`, also as a flag of `s`, and reads and writes files with `r`, `w` and their like. A script that
-this module cannot take apart needs approval.
+sed starts programs with `e`, also as a flag of `s`, and reads and writes files with `r`, `w` and the like. A script
+that this module cannot take apart needs approval.
 """
 
 import re

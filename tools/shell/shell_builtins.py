@@ -1,7 +1,7 @@
 """Which builtins of bash may run unasked, and with which words?
 
-`eval`, `exec`, `trap`, `alias`, `let`, `declare` and others are not here. Several of those that are would run what stands
-in brackets behind a variable's name, as in `test -v 'a[$(rm x)]'`, so names are checked.
+`eval`, `exec`, `trap`, `alias`, `let`, `declare` and others are not here. Several that are would run what is in brackets
+after a variable's name, as in `test -v 'a[$(rm x)]'`, so names are checked.
 """
 
 import re

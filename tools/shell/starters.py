@@ -72,8 +72,10 @@ FIND_TESTS = re.compile(
     "-(?:name|iname|path|ipath|wholename|regex|iregex|type|xtype|size|mtime|atime|ctime|mmin|amin|newer|perm|user|group"
     "|maxdepth|mindepth|links|samefile|printf)"
 )
-FIND_FLAGS = re.compile("-(?:empty|print|print0|ls|not|and|or|o|a|prune|quit|true|false|readable|writable|executable)")
-FIND_FLAGS_AHEAD = re.compile("-(?:depth|xdev|mount|follow|daystart|[HLP])")
+FIND_FLAGS = re.compile(
+    "[(),!]|-(?:empty|print|print0|ls|not|and|or|o|a|prune|quit|true|false|readable|writable|executable|depth|xdev|mount"
+    "|follow|daystart|[HLP])?"
+)
 FIND_STARTS = frozenset(("-exec", "-execdir"))
 
 
@@ -89,17 +91,11 @@ def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:
             at += 2
         elif word in FIND_STARTS:
             end = next((end for end in range(at + 1, len(words)) if words[end] in (";", "+")), None)
-            if end is None or (words[end] == "+" and words[end - 1] != "{}"):
+            if end is None or end == at + 1 or (words[end] == "+" and words[end - 1] != "{}"):
                 return None
             started.append(tuple(_read_found_name(one) for one in words[at + 1 : end]))
             at = end + 1
-        elif (
-            word in ("(", ")", "!", ",")
-            or not word.startswith("-")
-            or word == "-"
-            or FIND_FLAGS.fullmatch(word)
-            or FIND_FLAGS_AHEAD.fullmatch(word)
-        ):
+        elif not word.startswith("-") or FIND_FLAGS.fullmatch(word):
             at += 1
         else:
             return None

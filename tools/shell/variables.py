@@ -8,40 +8,16 @@ from tools.shell.verdicts import CommandKind, NeedsApproval
 
 LOADING = frozenset(("PYTHONPATH", "NODE_PATH"))
 """They decide which code an interpreter loads, so nothing that sets one only reads."""
-DISPLAYING = frozenset(
-    [
-        "CI",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "CLICOLOR",
-        "CLICOLOR_FORCE",
-        "COLUMNS",
-        "TERM",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "LC_COLLATE",
-        "LC_MESSAGES",
-        "LC_NUMERIC",
-        "LC_TIME",
-        "TZ",
-        "DEBUG",
-        "VERBOSE",
-        "NODE_ENV",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONUNBUFFERED",
-        "PYTHONHASHSEED",
-        "PYTHONIOENCODING",
-        "PYTHONUTF8",
-        "RUST_BACKTRACE",
-        "RUST_LOG",
-    ]
-)
-ENVIRONMENT = LOADING | DISPLAYING
+DISPLAYING = """
+CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS TERM LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC
+LC_TIME TZ DEBUG VERBOSE NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8
+RUST_BACKTRACE RUST_LOG
+"""
+ENVIRONMENT = LOADING.union(DISPLAYING.split())
 """What programs may be told by their environment. A closed list: `LD_PRELOAD`, `PATH`, `BASH_ENV` or `GIT_SSH_COMMAND`
 would choose what runs."""
 OWN = re.compile(r"(?!_$)[a-z_][a-z0-9_]*|[A-Z][0-9]?")
-"""Variables of the line itself. Neither bash nor our environment gives such a name a meaning, and it is not exported."""
+"""Variables of the line itself: neither bash nor our environment gives such a name a meaning, and none is exported."""
 OWN_WORDS = frozenset("FILE FILES DIR DIRS NAME COUNT OUT OUTPUT RESULT BRANCH SRC DEST MSG REPLY".split())  # noqa: SIM905
 EXACT = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0")
 

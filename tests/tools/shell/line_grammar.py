@@ -19,10 +19,11 @@ HOSTILE_TEXT = (
 READERS = "ls cat head wc sort uniq grep cut tr stat du basename git rg jq diff date file tree".split()  # noqa: SIM905
 BUILDERS = "python3 pytest make npm ruff mkdir touch node chmod".split()  # noqa: SIM905
 CANARIES = "canary rm cp curl python perl sudo".split()  # noqa: SIM905
-BUILTINS = (
-    "echo printf test [ [[ read unset set export exit true : cd type command wait jobs shift eval exec let".split()
-)  # noqa: SIM905
-BUILTINS += "declare trap alias . source".split()  # noqa: SIM905
+BUILTIN_NAMES = """
+echo printf test [ [[ read unset set export exit true : cd type command wait jobs shift eval exec let declare trap alias
+. source
+"""
+BUILTINS = BUILTIN_NAMES.split()
 NAMES = ("x", "y", "X", "PATH", "IFS", "line", "a[$(canary)]", "BASH_ENV", "PYTHONPATH", "CI")
 OPTIONS = (
     *(

@@ -1,7 +1,7 @@
 """Does a line that runs unasked do no more than it was taken for? By real bash, which runs thousands of random lines.
 
-All programs are stubs that record their name, but for those that start others, which are the real ones. What stubs print
-and what variables, files and their names hold tries to become a command, an option or code.
+All programs are stubs that record their name, except those that start others, which are real. What stubs print, and
+what variables, files and their names contain, tries to become a command, an option or code.
 """
 
 import os
@@ -23,7 +23,7 @@ from tools.shell.line_judge import SHELLS
 from tools.shell.starters import STARTERS
 from tools.shell.verdicts import CommandKind
 
-LINES = 10_000
+LINES = 5_000
 """How many lines run. About five times as many are asked about."""
 REAL = ("timeout", "nice", "env", "xargs", "find", "stdbuf", "awk", "sed", "bash", "sh")
 NAMES = ("a.txt", "src/a", "canary", "-exec", "-delete", "$(canary)", "a[$(canary)]", "-i", ".env", "-o fired")
