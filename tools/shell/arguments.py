@@ -4,6 +4,8 @@ Programs see strings, so unknown words are strings here as well: marked ones tha
 """
 
 import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from mcp_server.model.shell import ShellWord, WordRole
 from mcp_server.model.text import quote_text
@@ -18,6 +20,13 @@ BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 PLAIN_BRACES = re.compile(r"[\w./-]*[\w/](?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
 """Such as `src/{a,b}.py`. Others can spell names that nobody reads, as in `.{env,x}`."""
 LIST = re.compile(r"\$(?:[@*]|\{[@*])")
+
+Fits: TypeAlias = Callable[[Sequence[str]], bool]
+"""Is a program harmless with these arguments?"""
+
+
+def may_have_any_words(_: Sequence[str]) -> bool:
+    return True
 
 
 def is_unknown(argument: str) -> bool:

@@ -15,7 +15,7 @@ from mcp_server.model.shell import WordRole
 from mcp_server.model.tools import Arguments, Demand, Effect
 from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
-from tools.shell.line_judge import judge_line
+from tools.shell.line_judge import LineJudge
 from tools.shell.lines import read_line
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
@@ -81,7 +81,7 @@ def _judge_text(text: str) -> CommandKind:
         raise NeedsApproval("bash may read it differently than it looks")
     if not line.commands:
         raise NeedsApproval("it contains no command")
-    return judge_line(line)
+    return LineJudge().judge_line(line)
 
 
 @lru_cache(maxsize=16)

@@ -5,14 +5,11 @@ one, or write where its words say, is listed with the options that do neither.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import dropwhile, takewhile
-from typing import TypeAlias
 
-from tools.shell.arguments import is_unknown
-from tools.shell.shell_builtins import BUILTINS, may_have_any_words
-
-Fits: TypeAlias = Callable[[Sequence[str]], bool]
+from tools.shell.arguments import Fits, is_unknown, may_have_any_words
+from tools.shell.shell_builtins import BUILTINS
 
 
 def allow_only(*options: str) -> Fits:

@@ -6,6 +6,7 @@ must be known, with its words, redirections, assignments and expansions. What is
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
 from mcp_server.model.protected import describe_change_risk
@@ -18,7 +19,7 @@ from tools.shell.lines import read_line
 from tools.shell.sed_scripts import read_sed_call
 from tools.shell.starters import STARTERS
 from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion
-from tools.shell.verdicts import CommandKind, NeedsApproval, get_widest
+from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_COMMANDS = 25
 NOT_JUDGED: Mapping[str, str] = {
@@ -41,18 +42,17 @@ INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
 HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 
 
-def judge_line(line: ShellLine) -> CommandKind:
-    """Judge a whole line. Raises NeedsApproval."""
-    return _LineJudge().judge_line(line)
+@dataclass
+class LineJudge:
+    """Judges one line."""
 
-
-class _LineJudge:
-    def __init__(self) -> None:
-        self._count = 0
-        self._left = ""
-        """The `cd` that may have left the project."""
+    _count: int = 0
+    """Commands so far."""
+    _left: str = ""
+    """The `cd` that may have left the project."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
+        """Judge a line, or one within it. Raises NeedsApproval."""
         return get_widest([self._judge_command(command) for command in line.commands])
 
     def _judge_command(self, command: ShellCommand) -> CommandKind:
@@ -66,7 +66,9 @@ class _LineJudge:
         for expansion in command.expansions:
             require_plain_expansion(expansion)
         kinds = [self.judge_line(line) for line in command.nested]
-        words = _strip_keywords(command.words)
+        words = command.words
+        if words and words[0].role is WordRole.KEYWORD:
+            words = _strip_keywords(words)
         targets = [word for word in words if word.role is WordRole.TARGET]
         kinds += [self._judge_redirection(target) for target in targets]
         kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET], targets))
@@ -90,7 +92,7 @@ class _LineJudge:
         if not all(word.role is WordRole.WORD for word in rest):
             raise NeedsApproval(_describe_unknown((name.text,)))
         arguments = tuple(read_argument(word) for word in rest)
-        if reads_code(arguments) and any("<<" in target.source[:3] for target in targets):
+        if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
             return CommandKind.BUILDS
         return get_widest([*kinds, self._judge_program(arguments)])
 
@@ -203,15 +205,19 @@ class _LineJudge:
 
 
 JUDGED = {
-    **dict.fromkeys(("cd", "pushd", "popd"), _LineJudge.judge_cd),
-    **dict.fromkeys(("awk", "gawk", "mawk"), _LineJudge.judge_awk),
-    "sed": _LineJudge.judge_sed,
-    "tee": _LineJudge.judge_tee,
-    **dict.fromkeys((".", "source"), _LineJudge.judge_source),
-    **dict.fromkeys(SHELLS, _LineJudge.judge_shell),
-    "npx": _LineJudge.judge_npx,
-    **dict.fromkeys(("uv", "poetry"), _LineJudge.judge_package_runner),
+    **dict.fromkeys(("cd", "pushd", "popd"), LineJudge.judge_cd),
+    **dict.fromkeys(("awk", "gawk", "mawk"), LineJudge.judge_awk),
+    "sed": LineJudge.judge_sed,
+    "tee": LineJudge.judge_tee,
+    **dict.fromkeys((".", "source"), LineJudge.judge_source),
+    **dict.fromkeys(SHELLS, LineJudge.judge_shell),
+    "npx": LineJudge.judge_npx,
+    **dict.fromkeys(("uv", "poetry"), LineJudge.judge_package_runner),
 }
+
+
+def get_widest(kinds: Sequence[CommandKind]) -> CommandKind:
+    return CommandKind.BUILDS if CommandKind.BUILDS in kinds else CommandKind.READS
 
 
 def _strip_keywords(words: Sequence[ShellWord]) -> Sequence[ShellWord]:

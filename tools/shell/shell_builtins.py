@@ -1,13 +1,13 @@
 """Which builtins of bash may run unasked, and with which words?
 
-`eval`, `exec`, `trap`, `alias`, `let`, `declare` and others are not here. Several that are would run what is in brackets
+`eval`, `exec`, `trap`, `alias`, `let`, `declare` and others are not here. Several others would run what is in brackets
 after a variable's name, as in `test -v 'a[$(rm x)]'`, so names are checked.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from tools.shell.arguments import SOME_UNKNOWN, is_unknown
+from tools.shell.arguments import SOME_UNKNOWN, Fits, is_unknown, may_have_any_words
 from tools.shell.variables import is_own_variable
 
 UNARY = re.compile("-[bcdefghkLnNoOprsStuwxzG]")
@@ -57,16 +57,12 @@ def is_plain_read(words: Sequence[str]) -> bool:
     return all(is_own_variable(word) for word in words[at:])
 
 
-def allow_matching(pattern: str, most: int = 99) -> Callable[[Sequence[str]], bool]:
+def allow_matching(pattern: str, most: int = 99) -> Fits:
     known = re.compile(pattern)
     return lambda words: len(words) <= most and all(known.fullmatch(word) for word in words)
 
 
-def may_have_any_words(_: Sequence[str]) -> bool:
-    return True
-
-
-BUILTINS: Mapping[str, Callable[[Sequence[str]], bool]] = {
+BUILTINS: Mapping[str, Fits] = {
     **dict.fromkeys((":", "true", "false", "echo", "type", "which", "pwd"), may_have_any_words),
     "jobs": allow_matching("-[lnprs]+"),
     **dict.fromkeys(("exit", "return", "break", "continue", "shift"), allow_matching("[0-9]+", 1)),

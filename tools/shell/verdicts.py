@@ -1,6 +1,5 @@
 """What can be said of a part of a line: it reads, it builds, or the user has to approve it for a reason."""
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -13,7 +12,3 @@ class CommandKind(StrEnum):
 
 class NeedsApproval(Exception):
     """A part of the line needs the user's approval; the text is the reason, as the question shows it."""
-
-
-def get_widest(kinds: Iterable[CommandKind]) -> CommandKind:
-    return CommandKind.BUILDS if CommandKind.BUILDS in (*kinds,) else CommandKind.READS
