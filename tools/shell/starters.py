@@ -41,7 +41,7 @@ def start_with_environment(words: Sequence[str]) -> list[tuple[str, ...]] | None
         if "=" in words[at]:
             judge_variable(words[at].partition("=")[0], exported=True)
         at += 1
-    return [tuple(words[at:])] if at < len(words) else None
+    return [tuple(words[at:])] if at < len(words) and words[at][:1] != "-" else None
 
 
 READ_BY_XARGS = "what xargs reads"

@@ -40,6 +40,12 @@ def test_a_hidden_command_is_asked_about(line: str) -> None:
     assert demand.asked_below is Profile.TRUSTED
 
 
+@pytest.mark.parametrize(("line", "because"), TABLE["because"].items())
+def test_the_reason_names_the_part(line: str, because: str) -> None:
+    assert classify_line(line).because == because
+    assert BASH.get_demand({"command": line}).confirm == because
+
+
 def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
     for how in ({"bash_id": "x"}, {"shell_id": "x"}, {"run_in_background": True}):
         assert BASH.get_demand({"command": "ls", **how}).effect is Effect.EXEC
