@@ -1,7 +1,7 @@
-"""Which programs are known, and with which options? A list of what may run unasked, and never of what may not.
+"""Which programs may run unasked, and with which arguments?
 
-What is missing here is asked about, not refused. An entry says which words may follow; a program that can start another
-one, or write where its words say, is listed with the options that do neither.
+What is missing here is asked about, not refused. A program that can start another one, or write where its arguments
+say, is listed with the options that do neither.
 """
 
 import re
@@ -13,7 +13,7 @@ from tools.shell.shell_builtins import BUILTINS
 
 
 def allow_only(*options: str) -> Fits:
-    """Names of files, and these options; a short one may stand in a bundle, a long one may have a value."""
+    """Allow file names and these options."""
     pattern = re.compile("|".join(options))
     return lambda words: all(pattern.fullmatch(word) for word in words if word.startswith(("-", "+")) and word != "-")
 
@@ -23,24 +23,24 @@ def has_no_words(words: Sequence[str]) -> bool:
 
 
 def is_plain_printf(words: Sequence[str]) -> bool:
-    """Given an option, the shell writes into a variable, and runs what stands in the brackets behind its name."""
+    """`printf -v` sets a variable, and bash runs what is in brackets after its name."""
     return not (words and words[0].startswith("-"))
 
 
 def allow_version(*ways: str) -> Fits:
-    """Which version it is, asked in one of these ways."""
+    """Allow only one of these ways to ask for the version."""
     return lambda words: len(words) == 1 and words[0] in ways
 
 
 def allow_first_word(table: dict[str, Fits]) -> Fits:
-    """The first word chooses, and what follows has to fit."""
+    """Let the first word choose which others are allowed."""
     return lambda words: bool(words) and words[0] in table and table[words[0]](words[1:])
 
 
 SHORT = r"-[0-9A-Za-z]+"
 LONG = r"--[a-z][a-z-]*(?:=.*)?"
 AHEAD_OF_GIT = frozenset(("--no-pager", "-P", "--no-optional-locks"))
-"""What git may be told before the command: no more than where it is, and to start no pager."""
+"""Options of git itself that run nothing. `-C` is allowed as well."""
 
 
 def allow_git(table: dict[str, Fits]) -> Fits:
@@ -57,11 +57,11 @@ def allow_git(table: dict[str, Fits]) -> Fits:
 
 LISTS = (
     "-n[0-9]*|--(?:list|all|remotes|show-current|verbose|ignore-case|omit-empty|no-color|no-column)",
-    # With a value of its own behind it, either one would take the option that makes it a list.
+    # With the value as a word of its own, `--sort` would swallow the option that makes it a list.
     "--(?:sort|format)=.*|--(?:points-at|(?:no-)?contains|(?:no-)?merged|abbrev)(?:=.*)?",
 )
 LOOKED_FOR = re.compile("-l|--list|-n[0-9]*|--(?:points-at|(?:no-)?contains|(?:no-)?merged)(?:=.*)?")
-"""With one of these, a name is what is looked for; without, one that is made."""
+"""With one of these, a name is searched for; without, it is created."""
 
 
 def allow_listing_names(*short: str) -> Fits:
@@ -79,7 +79,7 @@ SETTINGS = allow_only(
 
 
 def is_reading_settings(words: Sequence[str]) -> bool:
-    """One name alone is asked for too; behind a name everything is a value, which would be written."""
+    """A single name is read; a word after the name would be its new value."""
     ahead = list(takewhile(lambda word: word.startswith("-"), words))
     names = words[len(ahead) :]
     if not SETTINGS(words) or any(word.startswith("-") for word in names):
@@ -118,10 +118,10 @@ READS: dict[str, Fits] = {
     "printenv": may_have_any_words,
     **dict.fromkeys(("env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
     "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
-    # Without a sign in front, a word would be the time to set.
+    # A word without a sign would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
     "sort": allow_only(r"-[bdfghiMnrRsuVzc]+", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"),
-    # A second name would be the file it writes.
+    # A second name would be the output file.
     "uniq": lambda words: all(re.fullmatch(r"-[cdDiuz]+|-[fsw][0-9]+", word) for word in words),
     "jq": allow_only(r"-[rcnesSaRjM]+", "--(?:arg|argjson|raw-output|compact-output|tab|sort-keys|slurp|null-input)"),
     "tree": allow_only(r"-[adfilpsughDFvtcrUCnAS]+", "-[LPI]", "--(?:noreport|dirsfirst|gitignore|du|prune)"),
@@ -139,17 +139,17 @@ READS: dict[str, Fits] = {
             **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
             "shortlog": lambda words: GIT_SHOWS([one for one in words if not re.fullmatch("-[sne]+", one)]),
             **dict.fromkeys(("ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
-            # Another first word would be what is done to it.
+            # Other first words change the reflog.
             "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
             "branch": allow_listing_names("-[arvli]+"),
-            # It has a `-v` and an `-a` of its own, which start a program and make one.
+            # Its `-v` starts a program, and its `-a` creates a tag.
             "tag": allow_listing_names("-[li]+"),
             "remote": lambda words: list(words) in ([], ["-v"]) or (words[0] == "get-url" and URLS(words[1:])),
             "stash": lambda words: words[:1] in (("list",), ("show",)) and GIT_SHOWS(words[1:]),
             "worktree": lambda words: words[:1] == ("list",) and all(one in WORKTREES for one in words[1:]),
             "config": is_reading_settings,
             "clean": lambda words: CLEANS(words) and any(DRY.fullmatch(one) for one in words),
-            # `-O` would open what it finds in a program.
+            # `-O` would start a pager.
             "grep": allow_only(
                 r"-[invwcalLhHoqzEFGPIWp0-9]+|-[ABCme].*|--(?:and|or|not)?",
                 "--(?:cached|untracked|no-index|count|name-only|files-with-matches|files-without-match|heading|break)",
@@ -166,7 +166,7 @@ READS: dict[str, Fits] = {
             "version": has_no_words,
         }
     ),
-    # Each in its own way: what is no option is a file to run or a target to make, and Python runs what it is piped.
+    # Exactly these words: others would be a file to run or a target, and Python runs its input.
     **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), allow_version("--version", "-V")),
     **dict.fromkeys(("node", "npm", "make"), allow_version("--version", "-v")),
     "go": allow_version("version"),
@@ -205,11 +205,11 @@ CODE = {
     **dict.fromkeys(("python", "python3"), frozenset(("-c",))),
     "node": frozenset(("-e", "-p", "--eval", "--print")),
 }
-"""Programs whose code may stand in the line, and the options in front of it. It counts like a file of the workspace."""
+"""Programs that take code from an option. Code in the line counts like a file of the workspace."""
 
 
 def is_running_file(words: Sequence[str]) -> bool:
-    """A file of the workspace, and no program among the words themselves."""
+    """It runs a file of the workspace, not code from an option."""
     return bool(words) and re.fullmatch(r"(?!/)[\w./-]+\.\w+", words[0]) is not None and not words[0].startswith("-")
 
 
@@ -233,7 +233,7 @@ def _has_code(program: str, words: Sequence[str]) -> bool:
 
 
 def reads_code(words: Sequence[str]) -> bool:
-    """Does this program run what it reads from its input, so that a here-document holds its code?"""
+    """Return whether this program runs its input, so that a here-document holds code in plain sight."""
     rest = _skip_python_flags(words[1:])
     return words[0] in CODE and (not rest or rest[0] == "-")
 
@@ -263,6 +263,6 @@ BUILDS: dict[str, Fits] = {
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
     "touch": allow_only("-[acm]+"),
-    # Other modes can take away what protects a file, or all of a folder.
+    # Other modes can open a file or a whole folder to everybody.
     "chmod": lambda words: len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and words[1][:1] != "-",
 }

@@ -20,7 +20,7 @@ from tests.tools.shell.house import bash, served, sleeping, text
         ("exit 3", "[exit code 3]"),
         (
             "nowhere 2>&1 | tail -c 18; exit 127",
-            "command not found\n\n[exit code 127, there is no such command]",
+            "command not found\n\n[exit code 127, command not found]",
         ),
         ("kill -9 $$", "[exit code 137, killed]"),
         ("echo a \\", "a"),
@@ -156,10 +156,10 @@ def test_where_there_is_no_network_at_all_that_is_said_too(folders: tuple[Path, 
     (folders[0] / "far.py").write_text("import socket\nsocket.getaddrinfo('example.invalid', 80)\n")
     with served(*folders) as client:
         said = text(client.call("bash", command="python3 far.py"))
-    assert said.endswith("[commands have no network at the profile `normal` here]\n[exit code 1]"), said
+    assert said.endswith("[commands have no network at the profile `normal`]\n[exit code 1]"), said
 
 
-NEW = "[new since this began: `deep/.mcp.json`. Other programs obey what stands there, unasked: tell the person, and"
+NEW = "[new since this began: `deep/.mcp.json`. Other programs obey such files without asking: tell the user, and"
 
 
 def test_what_other_programs_obey_and_a_command_made_is_said(at: Pipe, folders: tuple[Path, Path]) -> None:
