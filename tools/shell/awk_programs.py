@@ -7,7 +7,7 @@ with `>` after `print`, and gawk loads code with `@load`.
 import re
 from collections.abc import Sequence
 
-from tools.shell.arguments import is_unknown
+from tools.shell.program_arguments import is_unknown
 
 TOKEN = re.compile(
     r"""

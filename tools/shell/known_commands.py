@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 
-from tools.shell.arguments import Fits, is_unknown, may_have_any_words
+from tools.shell.program_arguments import Fits, is_unknown, may_have_any_words
 from tools.shell.shell_builtins import BUILTINS
 
 

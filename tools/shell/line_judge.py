@@ -12,10 +12,10 @@ from itertools import takewhile
 from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
-from tools.shell.arguments import is_unknown, read_argument, show_argument
 from tools.shell.awk_programs import find_awk_danger
 from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
 from tools.shell.lines import read_line
+from tools.shell.program_arguments import is_unknown, read_argument, show_argument
 from tools.shell.sed_scripts import read_sed_call
 from tools.shell.starters import STARTERS
 from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion

@@ -20,8 +20,8 @@ LONGEST = 65_536
 DEEPEST = 8
 """How deeply lines may be nested."""
 MOST_STEPS = 200
-"""Steps of the parser, in hundreds. A script of some hundred lines takes fewer; but for some lines the time grows with the
-square of their length, and 60 KB of `a|a|a` would take a minute."""
+"""Steps of the parser, in hundreds. A script of some hundred lines takes fewer; but for some lines the time grows with
+the square of their length, and 60 KB of `a|a|a` would take a minute."""
 SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", "&", "&&", "|", "|&", "||", "(", ")", "((", "))"))
 JOINING = frozenset(("\n", ";", "&&", "|", "||"))
 KEYWORDS = frozenset(

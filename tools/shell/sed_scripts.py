@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools.shell.arguments import is_unknown
+from tools.shell.program_arguments import is_unknown
 
 ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]*\])*/[IM]*)"
 RANGE = re.compile(rf"[ \t;\n]*(?:{ADDRESS}(?:[ \t]*,[ \t]*(?:[+~][0-9]+|{ADDRESS}))?)?[ \t]*!?[ \t]*", re.DOTALL)

@@ -7,7 +7,7 @@ after a variable's name, as in `test -v 'a[$(rm x)]'`, so names are checked.
 import re
 from collections.abc import Mapping, Sequence
 
-from tools.shell.arguments import SOME_UNKNOWN, Fits, is_unknown, may_have_any_words
+from tools.shell.program_arguments import SOME_UNKNOWN, Fits, is_unknown, may_have_any_words
 from tools.shell.variables import is_own_variable
 
 UNARY = re.compile("-[bcdefghkLnNoOprsStuwxzG]")

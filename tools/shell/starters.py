@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from tools.shell.arguments import ONE_UNKNOWN, SOME_UNKNOWN, is_unknown
+from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, is_unknown
 from tools.shell.variables import judge_variable
 
 Starts: TypeAlias = Callable[[Sequence[str]], "list[tuple[str, ...]] | None"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools.shell.arguments import ONE_UNKNOWN, SOME_UNKNOWN
 from tools.shell.awk_programs import find_awk_danger
+from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.shell.arguments import ONE_UNKNOWN
+from tools.shell.program_arguments import ONE_UNKNOWN
 from tools.shell.sed_scripts import SedCall, read_sed_call
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.shell.arguments import ONE_UNKNOWN, SOME_UNKNOWN
+from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN
 from tools.shell.starters import READ_BY_XARGS, STARTERS
 from tools.shell.verdicts import NeedsApproval
 
