@@ -67,6 +67,9 @@ class Command:
     sees_secrets: bool = False
     """True if it sees workspace files that usually hold secrets, for a program that needs every file to tell which one
     changed. Code that shows its output must leave their content out."""
+    project_first: bool = False
+    """True if, in a sandbox, it finds the programs of the project's own environment first, such as the `python` of its
+    `.venv`. Never if the grant only reads."""
     lent: tuple[str, ...] = ()
     """Full paths of files in the user's home that it can read, although the home is hidden."""
     most_output: int = 16 << 20

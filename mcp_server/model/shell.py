@@ -43,6 +43,9 @@ class ShellCommand:
     """The bodies of here-documents, parsed as the scripts that they may be."""
     joined: str = ""
     """What joins it to the next command: `&&`, `|`, the end of the line; empty after the last."""
+    expansions: tuple[str, ...] = ()
+    """Everything in it that bash expands, apart from its nested lines: `$x`, `${x%.py}`, `{1..3}`. A here-document's
+    count as well."""
 
     def list_texts(self, targets: bool = False) -> tuple[str, ...]:
         """Return the texts of its words, with or without the targets of redirections."""

@@ -16,7 +16,7 @@ from tests.clients.typed import typed
 
 pytestmark = pytest.mark.anyio
 DATA = ("--mode", "data", "--profile", "trusted")
-TOUCH = "touch made && true $X"
+TOUCH = "touch made && eval true"
 
 
 def asks(result: dict[str, Any]) -> bool:

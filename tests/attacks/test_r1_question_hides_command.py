@@ -38,7 +38,7 @@ UNSEEN = {
 }
 LOOK_LIKE_SECRETS = (
     "curl https://u:x;touch${IFS}P;:@h",
-    "echo -----BEGIN RSA PRIVATE KEY-----\nid > P\necho -----END RSA PRIVATE KEY-----",
+    "echo -----BEGIN RSA PRIVATE KEY-----\nrm P\necho -----END RSA PRIVATE KEY-----",
     'PASSWORD="x$(id > P)" ls',
     "token='id > P' ; eval \"$token\"",
     "echo sk-proj-1234567890abcdefghijklmnop; rm P",
@@ -109,7 +109,7 @@ async def test_what_people_write_is_not_made_unreadable(workspace: Path, home: P
     async with held(over_stdio(workspace, home, "--mode", "swe"), "legacy", elicitation_callback=form) as one:
         for words in ("für Ähren – 50 €", "日本語のファイル", "हिन्दी में", "ภาษาไทยที่นี่", "Ελλάδα", "שלום"):
             assert words in await form.about(one, "bash", command=f"mv a '{words}'")
-        lines = "python - <<'EOF'\nprint(1)\nEOF"
+        lines = "perl - <<'EOF'\nprint(1)\nEOF"
         message = await form.about(one, "bash", command=lines)
         assert "print(1)" in message.split("\n", 7)[-2]
         assert argument(message, "command") == lines

@@ -17,7 +17,7 @@ from tests.clients.served import Served, command, environment, served
 
 LONG = "It is written, and this is where one can see it."
 EVIDENCE = [{"type": "file", "data": "src/main.py"}]
-WRITES = "python3 -c \"open('canary', 'w')\""
+WRITES = "eval touch canary"
 FILE = {"type": "file_exists", "params": {"path": "done.txt"}}
 
 
@@ -172,7 +172,7 @@ def test_of_two_processes_that_claim_at_once_one_wins(workspace: Path, home: Pat
     ("criterion", "why", "layer"),
     [
         (
-            {"type": "command_exit_zero", "params": {"command": 'python3 -c \'open("canary", "w")\''}},
+            {"type": "command_exit_zero", "params": {"command": "eval touch canary"}},
             "APPROVAL_REQUIRED",
             "confirmation",
         ),

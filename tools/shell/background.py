@@ -1,4 +1,4 @@
-"""What do the shells say, and when do they end? Looking, waiting, typing and ending."""
+"""The four tools around `bash`: look at a shell, wait for it, type into it, end it."""
 
 import time
 
@@ -34,7 +34,7 @@ async def show_shell_output(ctx: Context, args: BashOutputArguments) -> Ending:
 
 
 def build_output_answer(shell: ShellSession, text: str, start: int, end: int | None = None) -> Done:
-    """`end`, where what is shown does not go to the end of what there is."""
+    """`end` is set if there is more output behind what is shown."""
     text = text.strip("\n")
     body = f"{text}\n\n" if text else "[nothing new]\n" if start else "[no output]\n"
     data = {
@@ -54,7 +54,7 @@ def build_output_answer(shell: ShellSession, text: str, start: int, end: int | N
 def describe_state(shell: ShellSession) -> str:
     if shell.code is None:
         return f"running for {time.monotonic() - shell.begun:.0f} s; {shell.screen.total:,} characters so far"
-    late = ", because it ran longer than it may" if shell.over_time else ""
+    late = ", because its time was over" if shell.over_time else ""
     return f"ended with exit code {shell.code}{MEANINGS.get(shell.code, '')}{late}"
 
 
@@ -80,7 +80,7 @@ async def kill_shell(ctx: Context, args: BashKillArguments) -> Ending:
     await shell.close(shells.GRACE)
     text = make_readable(shell.screen.take_new_text()).strip("\n")
     await shells.forget_shell(ctx, shell)
-    note = f"Shell `{shell.id}` was ended; it was {was}." if was.startswith("running") else f"It had {was} already."
+    note = f"Ended shell `{shell.id}`; it was {was}." if was.startswith("running") else f"It had already {was}."
     note = "\n".join(filter(None, (note, format_planted_warning(shell.planted))))
     return Done(f"{text}\n\n{note}" if text else note, {"bash_id": shell.id, "output": text}, printed=True)
 
@@ -90,7 +90,9 @@ async def wait(ctx: Context, args: BashWaitArguments) -> Ending:
     if not (args.get("bash_id") or args.get("shell_id")):
         if expression:
             return Problem(
-                Code.INVALID_ARGUMENTS, "`until` is looked for in what a shell prints.", "Give its `bash_id` too."
+                Code.INVALID_ARGUMENTS,
+                "`until` is searched for in the output of a shell.",
+                "Pass its `bash_id` as well.",
             )
         await _wait_seconds(ctx, seconds)
         return Done(f"Waited {seconds:g} s.")
@@ -114,7 +116,7 @@ async def _wait_seconds(ctx: Context, seconds: float) -> None:
 
 
 async def _wait_for_shell(ctx: Context, shell: ShellSession, seconds: float, expression: str | None) -> bool:
-    """Until the shell has ended or, where one is given, the expression is found; whether it was."""
+    """Wait until the shell ends or prints a match; return whether it printed one."""
     until = anyio.current_time() + seconds
     begun, seen = anyio.current_time(), shell.screen.searched
     while True:
@@ -123,7 +125,7 @@ async def _wait_for_shell(ctx: Context, shell: ShellSession, seconds: float, exp
             text, total = shell.screen.get_text_since(seen), shell.screen.total
             if await shells.find_matching(expression, [text]):
                 return True
-            # The last line may still be going on.
+            # The last line may not be complete yet.
             seen = max(seen, total - len(text.rpartition("\n")[2]))
         left = until - anyio.current_time()
         if over or left <= 0:

@@ -1,4 +1,4 @@
-"""Run this command: in a shell of its own, in one that stays, or in the background."""
+"""Runs a line: in a new shell, in one that stays open, or in the background."""
 
 import re
 import secrets
@@ -20,18 +20,18 @@ BACKGROUND, LONGEST_BACKGROUND = 1800.0, 7200.0
 LEAST_MILLISECONDS = 1000
 """Below this a number can only mean seconds."""
 STEP = 2.0
-"""Seconds between two words about how far it is."""
+"""Seconds between two reports of progress."""
 OFFLINE = re.compile(
     "resolve host|name resolution|Name or service not known|etwork is unreachable|EAI_AGAIN|ENOTFOUND|getaddrinfo"
     "|Failed to establish a new connection|Connection refused|no route to host",
     re.IGNORECASE,
 )
 LAST = 4000
-"""Characters in which its last line is looked for."""
+"""The last line is looked for in so many characters."""
 BUSY = "Device or resource busy"
-HELD = re.compile(f"Read-only file system|permission denied|Invalid cross-device link|{BUSY}", re.IGNORECASE)
+READ_ONLY = re.compile(f"Read-only file system|permission denied|Invalid cross-device link|{BUSY}", re.IGNORECASE)
 EARLY = 0.4
-"""Seconds a command in the background has to say that it failed at once."""
+"""Seconds to wait whether a background command fails at once."""
 MOST_NAMED = 10
 
 
@@ -59,7 +59,7 @@ async def _run_alone(ctx: Context, args: BashArguments) -> Ending:
         await shells.make_room(ctx)
         shells.keep_shell(ctx, shell)
         kept = True
-        return build_running_answer(shell, f"It did not end within {limit:g} s, and goes on in the background.")
+        return build_running_answer(shell, f"It did not end within {limit:g} s and continues in the background.")
     finally:
         if not kept:
             await shell.close()
@@ -76,11 +76,11 @@ async def _run_in_background(ctx: Context, args: BashArguments, name: str) -> En
     if shell.code is not None:
         await shells.raise_if_broken(ctx, shell)
         return build_ended_answer(ctx, shell, shell.screen.take_new_text())
-    return build_running_answer(shell, f"It runs in the background, for {limit:g} s at the most.")
+    return build_running_answer(shell, f"It runs in the background, for at most {limit:g} s.")
 
 
 async def _open_shell(ctx: Context, args: BashArguments, name: str) -> ShellSession:
-    """The shell of this name: the one that still runs, or a new one."""
+    """Return the shell of this name, starting it if it does not run."""
     shell = shells.find_shell(ctx, name)
     if shell is not None and shell.code is None:
         await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
@@ -98,12 +98,12 @@ async def _open_shell(ctx: Context, args: BashArguments, name: str) -> ShellSess
 
 
 async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
-    """In a shell that stays, where a change of folder or of a variable lasts."""
+    """Run it in a shell that stays open and keeps its folder and variables."""
     shell = await _open_shell(ctx, args, name)
     shells.raise_if_profile_lower(ctx, shell)
     limit = get_time_limit(args, USUAL, LONGEST)
     mark = f"menugate-{secrets.token_hex(8)}"
-    # The mark is written apart, so that the shell's echo of this line is not taken for its output.
+    # The mark is written in two pieces, so that the terminal's echo of this line is not taken for output.
     line = f"{args['command']}\nprintf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\"\n"
     before = shell.screen.total
     shell.screen.take_new_text()
@@ -120,7 +120,7 @@ async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
         if shell.code is not None:
             await shells.raise_if_broken(ctx, shell)
             return build_ended_answer(ctx, shell, said)
-        return build_running_answer(shell, f"It did not end within {limit:g} s, and goes on in its shell.", said)
+        return build_running_answer(shell, f"It did not end within {limit:g} s and continues in its shell.", said)
     code = rest.split("\n", 1)[0].strip()
     notes = (
         f"[in shell {shell.id}]",
@@ -131,7 +131,7 @@ async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
 
 
 async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -> bool:
-    """Wait for the end, and say meanwhile that it goes on."""
+    """Wait for the end and report progress; return whether it ended."""
     begun = time.monotonic()
     while (left := limit - (time.monotonic() - begun)) > 0:
         if await shell.wait_for_end(min(STEP, left)):
@@ -141,7 +141,7 @@ async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -
 
 
 def find_last_line(shell: ShellSession) -> str:
-    """Whole, or not at all: of a secret that begins before it nobody would know the rest."""
+    """Return the last line if all of it is there. The rest of a secret that was cut would not be recognized."""
     start = max(shell.screen.total - LAST, 0)
     before, _, last = make_readable(shell.screen.get_text_since(start)).strip().rpartition("\n")
     return last if before or not start else ""
@@ -155,8 +155,8 @@ def get_time_limit(args: BashArguments, usual: float, longest: float) -> float:
 
 
 def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
-    """What it printed, and how it ended where that was not well."""
-    late = "[ended: it ran longer than it may]" if shell.over_time else ""
+    """Return what it printed, and why it failed if it did."""
+    late = "[stopped: its time was over]" if shell.over_time else ""
     notes = (
         late,
         shell.describe_hidden(),
@@ -173,37 +173,37 @@ def build_running_answer(shell: ShellSession, why: str, said: str | None = None)
 
 
 def format_hints(ctx: Context, text: str) -> str:
-    """What a failing command cannot know: where it ran."""
+    """Explain a failure that the sandbox may have caused."""
     found: list[str] = []
     if not ctx.processes.network and OFFLINE.search(text):
-        found.append(f"[commands have no network at the profile `{ctx.processes.profile}` here]")
+        found.append(f"[commands have no network at the profile `{ctx.processes.profile}`]")
     if ctx.processes.sandbox == "landlock" and "ermission denied" in text:
         found.append(
-            "[shut in by Landlock, which lets nothing new be made directly in a folder with something protected, such "
-            "as the workspace's top folder; where the person installs bubblewrap, that is lifted]"
+            "[the Landlock sandbox allows no new files directly in a folder that contains something protected, such as "
+            "the workspace's top folder; if the user installs bubblewrap, this restriction goes away]"
         )
     if ctx.processes.sandbox == "bubblewrap" and BUSY in text:
         found.append(
-            "[for commands a folder stays where it is while a secret, or what other programs obey, lies in it]"
+            "[the sandbox lets no command move a folder that contains secrets or files that other programs obey]"
         )
-    if HELD.search(text) and (fixed := ctx.processes.fixed):
+    if READ_ONLY.search(text) and (fixed := ctx.processes.fixed):
         names = ", ".join(f"`{one}`" for one in fixed)
         found.append(
-            f"[menugate itself runs from {names}, which no command changes below the profile `unrestricted`; one that "
-            "the user installs outside the workspace does not hold it]"
+            f"[menugate itself runs from {names}, which no command can change below the profile `unrestricted`; this "
+            "does not apply if the user installs menugate outside the workspace]"
         )
     return "\n".join(found)
 
 
 def format_planted_warning(planted: Sequence[str]) -> str:
-    """Where `Write` would have asked the person, somebody has to be told."""
+    """Name new files that `Write` would have asked the user about."""
     if not planted:
         return ""
     names = ", ".join(f"`{one}`" for one in planted[:MOST_NAMED])
     more = f" and {len(planted) - MOST_NAMED} more" if len(planted) > MOST_NAMED else ""
     return (
-        f"[new since this began: {names}{more}. Other programs obey what stands there, unasked: tell the person, and "
-        "take away what is not meant]"
+        f"[new since this began: {names}{more}. Other programs obey such files without asking: tell the user, and "
+        "delete those that you did not mean to create]"
     )
 
 
@@ -214,17 +214,17 @@ def build_answer(shell: ShellSession, text: str, code: int | None, note: str) ->
         notes.append(f"[exit code {code}{MEANINGS.get(code, '')}]")
     data = {"output": shown, "exit_code": code, "bash_id": shell.id, "running": shell.code is None}
     body = "\n\n".join(part for part in (shown, "\n".join(notes)) if part) or "[no output]"
-    # Said once more where it is not shown: of a long output nothing else is left for whoever made this call.
+    # Repeated in `meta`, because a long output is shortened and these would be cut off.
     return Done(body, data, printed=True, meta={"exit_code": code, "bash_id": shell.id})
 
 
 MEANINGS = {
-    126: ", it cannot be executed",
-    127: ", there is no such command",
-    124: ", its time was over",
+    126: ", not executable",
+    127: ", command not found",
+    124: ", timed out",
     130: ", interrupted",
     137: ", killed",
-    143: ", ended by a signal",
-    153: ", a file grew beyond what it may",
-    152: ", it computed longer than it may",
+    143: ", ended by SIGTERM",
+    153: ", a file became larger than allowed",
+    152: ", used more processor time than allowed",
 }

@@ -1,141 +1,93 @@
-"""What kind of command is this line: one that only reads, one that builds or tests, or one to be asked about?
+"""May this line run unasked? It may if it only reads, or builds and tests what the project holds.
 
-The line comes taken apart by a grammar of the shell, and every part of it has to be one that is known here: plain
-words, plain strings, pipes, `&&`, `||` and `;`. Anything else, and any name that is not listed, is asked about. That is
-no protection by itself: a sandbox is. It keeps a person from being asked about `ls`, and lets no word hide another.
+The line comes parsed, and every part of it must be known: the programs and their options, redirections, assignments and
+what bash expands. For anything else the user is asked, with the reason. The sandbox is what protects; this spares the
+user questions about `ls`, and lets no part of a line hide another one.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.shell import ShellWord, WordRole
+from mcp_server.model.shell import WordRole
 from mcp_server.model.tools import Arguments, Demand, Effect
-from tools.shell.definitions import UNKNOWN
 from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
-from tools.shell.known_commands import BUILDS, READS
+from tools.shell.line_judge import LineJudge
 from tools.shell.lines import read_line
+from tools.shell.verdicts import CommandKind, NeedsApproval
 
-LONGEST = 4_000
-MOST_COMMANDS = 25
+MAX_CHARS = 4_000
 READABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\U0010ffff]*")
 """A carriage return or an escape shows one thing and does another."""
-GROWING = frozenset("*?[{~")
-BROKEN = re.compile(r"[^\s]\\\n[^\s]")
-"""A word that goes on in the next line is one that somebody wants to hide."""
-NAME = re.compile(r"[A-Za-z0-9_.+-]+")
-IN_QUOTES = re.compile("'[^']*'")
-QUIET = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0|NO_COLOR=1|(?:LC_ALL|LANG)=C(?:[.]UTF-8)?")
-DISCARDED = re.compile(r"(?:[12&]?> ?/dev/null|2>&1)")
+SPLIT_WORD = re.compile(r"[^\s]\\\n[^\s]")
+TYPED = "what you type may become part of any command"
 
 
-class CommandKind(StrEnum):
-    READS = "reads"
-    BUILDS = "builds"
-    ASKED = "asked"
+@dataclass(frozen=True, slots=True)
+class LineVerdict:
+    kind: CommandKind
+    because: str = ""
+    """Why the user must approve the line."""
 
 
 def demand_running(args: Arguments) -> Demand:
-    """Typed into a shell that stays, a line is only as plain as everything typed there before."""
-    found = classify_line(args["command"])
-    stays = bool(args.get("bash_id") or args.get("shell_id"))
-    if found is CommandKind.READS and not stays and not args.get("run_in_background"):
+    verdict = classify_line(args["command"])
+    # In a shell that stays open a line is only as harmless as everything typed there before.
+    stays = bool(args.get("bash_id") or args.get("shell_id") or args.get("run_in_background"))
+    if verdict.kind is CommandKind.READS and not stays:
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
-    if found in (CommandKind.READS, CommandKind.BUILDS):
+    if verdict.kind is not CommandKind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
-    return demand_unknown_line(args["command"])
+    return _demand_approval(args["command"], verdict.because)
 
 
 KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
-"""What answers a program, and is no command."""
+"""Keys and answers, which are no commands."""
 
 
 def demand_typing(args: Arguments) -> Demand:
-    """Whatever is typed may be part of a command; only answers and keys are not."""
     content = args.get("content", "")
-    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else demand_unknown_line(content)
+    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else _demand_approval(content, TYPED)
 
 
-def demand_unknown_line(line: str) -> Demand:
-    """Asked about; and where a sandbox keeps git from writing its own folder, what would do that is not even asked."""
-    asked = Demand(Effect.EXEC, Profile.NORMAL, UNKNOWN, True, Profile.TRUSTED)
-    found = find_vain_call(line)
-    return replace(asked, takes=found.takes, instead=found.instead) if found else asked
+def _demand_approval(line: str, because: str) -> Demand:
+    """If the sandbox keeps git from writing its own folder, approval would be useless: name what can do it instead."""
+    demand = Demand(Effect.EXEC, Profile.NORMAL, because, True, Profile.TRUSTED)
+    vain = find_vain_call(line)
+    return replace(demand, takes=vain.takes, instead=vain.instead) if vain else demand
 
 
 @lru_cache(maxsize=16)
-def classify_line(line: str) -> CommandKind:
-    """Asked several times about one call: by the list, by the decision, by the record."""
-    if len(line) > LONGEST or not READABLE.fullmatch(line) or BROKEN.search(line):
-        return CommandKind.ASKED
-    found = _list_plain_commands(line)
-    if not found or len(found) > MOST_COMMANDS:
-        return CommandKind.ASKED
-    kinds = {_classify_command(words) for words in found}
-    return next(one for one in (CommandKind.ASKED, CommandKind.BUILDS, CommandKind.READS) if one in kinds)
-
-
-def _classify_command(words: Sequence[str]) -> CommandKind:
-    name, rest = words[0], words[1:]
-    if name in READS and READS[name](rest):
-        return CommandKind.READS
-    return CommandKind.BUILDS if name in BUILDS and BUILDS[name](rest) else CommandKind.ASKED
-
-
-def _list_plain_commands(line: str) -> list[tuple[str, ...]] | None:
-    """The words of every command in the line; None where any part of it is not one of the plain ones."""
-    read = read_line(line)
-    if read is None or not read.listed:
-        return None
+def classify_line(line: str) -> LineVerdict:
+    """Cached, because the list, the decision and the record ask about the same line."""
     try:
-        return [tuple(_list_plain_words(command.words)) for command in read.commands]
-    except UnknownSyntax:
-        return None
+        return LineVerdict(_judge_text(line))
+    except NeedsApproval as reason:
+        return LineVerdict(CommandKind.ASKED, str(reason))
 
 
-class UnknownSyntax(Exception):
-    """A part of the shell's language that is asked about."""
-
-
-def _list_plain_words(words: Sequence[ShellWord]) -> Iterator[str]:
-    # A setting that is known stands in front of the name; any other one is not known.
-    name, *rest = [*dropwhile(_is_quiet_setting, words)] or words
-    # A name in quotes, or put together, is a name somebody wants to hide.
-    if name.role is not WordRole.WORD or not NAME.fullmatch(name.source):
-        raise UnknownSyntax
-    yield name.text
-    for word in rest:
-        if word.role is not WordRole.TARGET:
-            yield _read_plain_word(word)
-        elif not DISCARDED.fullmatch(word.source):
-            raise UnknownSyntax
-
-
-def _is_quiet_setting(word: ShellWord) -> bool:
-    return word.role is WordRole.ASSIGNMENT and QUIET.fullmatch(word.source) is not None
-
-
-def _read_plain_word(word: ShellWord) -> str:
-    """What the program will see, for words that mean themselves."""
-    if not word.known:
-        raise UnknownSyntax
-    if IN_QUOTES.fullmatch(word.source):
-        return word.text
-    if "\\" in word.source:
-        raise UnknownSyntax
-    # It may become any name of a file, and such a name may look like an option.
-    return f"-{word.text}" if word.text[:1] in GROWING else word.text
+def _judge_text(text: str) -> CommandKind:
+    if len(text) > MAX_CHARS:
+        raise NeedsApproval(f"it has more than {MAX_CHARS:,} characters")
+    if not READABLE.fullmatch(text):
+        raise NeedsApproval("it contains a control character, so it may not do what it shows")
+    if SPLIT_WORD.search(text):
+        raise NeedsApproval("a backslash continues a word in the next line")
+    line = read_line(text)
+    if line is None:
+        raise NeedsApproval("bash may read it differently than it looks")
+    if not line.commands:
+        raise NeedsApproval("it contains no command")
+    return LineJudge().judge_line(line)
 
 
 @lru_cache(maxsize=16)
 def find_vain_call(line: str) -> VainGitCall | None:
-    """Does the line, or one within it, call what git could not do here?"""
-    if len(line) > LONGEST or "git" not in line:
+    """Find a call of git in the line, or in one within it, that the sandbox would not let git finish."""
+    if len(line) > MAX_CHARS or "git" not in line:
         return None
     commands = _list_all_commands(line)
     folders = [words[1] for words in commands if words[0] == "cd" and len(words) > 1]
@@ -147,7 +99,7 @@ def _find_calls_within(line: str) -> list[GitCall]:
 
 
 def _list_all_commands(line: str) -> list[list[str]]:
-    """The words of every command, also of one inside of another. What a here-document holds is not run here."""
+    """List the words of every command, nested ones included. Here-documents are not run by this line."""
     read = read_line(line)
     runs = [
         [*dropwhile(lambda word: word.role is not WordRole.WORD, command.words)]

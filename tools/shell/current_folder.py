@@ -1,4 +1,4 @@
-"""Where does the shell stand that a call goes on with? A line means something else in another folder."""
+"""In which folder will this line run? The same line means something else in another folder."""
 
 import posixpath
 from collections.abc import Mapping
@@ -11,16 +11,18 @@ from mcp_server.model.tools import Arguments
 from tools.shell import shells
 from tools.shell.shells import ShellSession
 
-NUL = Problem(Code.INVALID_ARGUMENTS, "The command holds a NUL character.", "Leave it out.")
+NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
 
 
 async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
+    """Return what the user has to know about the shell. Refuse what cannot run before the user is asked about it."""
     if "\0" in args["command"]:
         raise Refusal(NUL)
     name = args.get("bash_id") or args.get("shell_id") or ""
     shell = shells.find_shell(ctx, name) if name and not args.get("run_in_background") else None
-    # One that has ended is begun anew, in `exec_dir`.
+    # A shell that has ended is started again, in `exec_dir`.
     if shell is None or shell.code is not None:
+        await _raise_unless_folder(ctx, args.get("exec_dir"))
         return {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
     return _build_facts(shell)
@@ -36,15 +38,29 @@ def _build_facts(shell: ShellSession) -> Mapping[str, str]:
     return {"the shell stands in": shell.describe_folder(), "its id": shell.id}
 
 
+async def _raise_unless_folder(ctx: Context, wanted: str | None) -> None:
+    if wanted is None:
+        return
+    entry = await to_thread.run_sync(ctx.files.get_info, wanted)
+    if entry.kind not in ("directory", "link"):  # a link is followed, and checked, when the line starts
+        raise Refusal(
+            Problem(
+                Code.INVALID_ARGUMENTS,
+                f"`exec_dir` is `{wanted}`, which is not a folder. Nothing ran.",
+                "Name a folder of the workspace, or leave `exec_dir` out.",
+            )
+        )
+
+
 async def raise_if_elsewhere(ctx: Context, shell: ShellSession, wanted: str | None) -> None:
-    """A shell that is there already goes on where it is: another folder would be shown, and not be where it runs."""
+    """A shell that is open stays in its folder, so a line with another `exec_dir` would not run where it says."""
     if wanted is None:
         return
     here = shell.child.find_current_folder()
     entry = await to_thread.run_sync(ctx.files.get_info, wanted)
     if here and entry.kind == "directory" and posixpath.normpath(f"{ctx.files.root}/{entry.path}") == here:
         return
-    where = f"stands in `{here}`" if here else "stands in a folder that cannot be told"
+    where = f"stands in `{here}`" if here else "is in an unknown folder"
     raise Refusal(
         Problem(
             Code.INVALID_ARGUMENTS,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mcp_server.model.shell import ReadLine
 
 LONGEST = 600.0
-UNKNOWN = "this command is not one that only reads, builds or tests, as far as can be told from its words"
 Id = Annotated[str, "An open shell: the id that `bash` returned, or a name of your own", Is(shortest=1, longest=200)]
 
 

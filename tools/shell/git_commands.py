@@ -1,4 +1,4 @@
-"""Which command of git do these words call? Whatever stands in front of it: other programs, and git's own options."""
+"""Which git command do these words call, behind other programs and git's own options?"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,12 +10,13 @@ AHEAD = {
     **{"exec": "a", "env": "u", "nice": "n", "ionice": "cn", "time": "fo", "stdbuf": "ioe", "timeout": "sk"},
     **{"sudo": "ugp", "xargs": "adEILnPs"},
 }
-"""Programs that start the one named behind their options, with the options that take the next word with them."""
+"""Programs that start another one, with the letters of their options that take a value. This list finds what may run;
+`starters.py` is the strict one."""
 FILLED = ("…",)
-"""What `xargs` and `find` put behind the words they are given is known to them alone."""
+"""Stands for the words that `xargs` adds, which are unknown."""
 SHELLS = frozenset(("bash", "sh", "dash", "zsh"))
 TAKING = frozenset(("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"))
-"""Options of git that take the next word with them."""
+"""Options of git whose value is the next word."""
 PLACING = frozenset(("-C", "--git-dir", "--work-tree"))
 SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
@@ -25,11 +26,11 @@ class GitCall:
     name: str
     rest: tuple[str, ...]
     places: tuple[str, ...] = ()
-    """Folders that git is told to work in."""
+    """Folders that its options name to work in."""
 
 
 def find_git_calls(words: Sequence[str], within: Callable[[str], Iterable[GitCall]]) -> Iterator[GitCall]:
-    """`within`: asked about a line that is given to a shell, for the calls in it."""
+    """`within` finds the calls in a line that is given to a shell."""
     at, filled = 0, ()
     while at < len(words) and (program := _get_program_name(words[at])) in AHEAD:
         filled = FILLED if program == "xargs" else filled
@@ -52,7 +53,7 @@ def _get_program_name(word: str) -> str:
 
 
 def _skip_program_options(words: Sequence[str], at: int, program: str) -> int:
-    """Where the program stands that this one starts: behind its options, its settings, and how long it may take."""
+    """Return the position of the program that this one starts, behind options, settings and a duration."""
     while at < len(words) and (words[at].startswith("-") or SETTING.fullmatch(words[at])):
         at += 2 if re.fullmatch(f"-[{AHEAD[program]}]" if AHEAD[program] else "(?!)", words[at]) else 1
     return at + (program == "timeout")

@@ -1,7 +1,7 @@
 """Which commands of git have to write `.git`, and which tool does the same?
 
-Below `trusted` a command cannot write there, so that the person's yes to one of them would be for nothing. That is no
-protection: what is not known here is asked about, and then fails.
+Below `trusted` the sandbox keeps commands from writing there, so an approval would be useless. This is a service, not a
+protection: a command that is missing here is asked about and then fails.
 """
 
 import re
@@ -13,25 +13,25 @@ from mcp_server.model.posture import Profile
 from tools.shell.git_commands import GitCall
 
 Judged: TypeAlias = Callable[[Sequence[str]], "str | Profile | None"]
-"""The tool that does it, the profile it takes where none does, or None where nothing is written."""
+"""The tool that does the same, the profile it takes if there is none, or None if nothing is written."""
 ELSEWHERE = re.compile(r"(?:/var)?/tmp/|\$")
-"""What is no part of the workspace, or may be none: a command's own temporary folder can be written."""
+"""Outside the workspace, or possibly so: a command can write in its temporary folder."""
 MAKING = frozenset(("init", "clone"))
 PLAIN = Profile.TRUSTED
 CONFIGURING = Profile.UNRESTRICTED
-"""Git's configuration decides what git runs, and is kept at `trusted` as well."""
+"""Git's configuration decides what git runs, and is read-only at `trusted` as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class VainGitCall:
     takes: Profile
-    """From this profile on it can do what it is for."""
+    """The lowest profile at which it can succeed."""
     instead: tuple[str, ...] = ()
-    """The tools that do all of it."""
+    """Tools that do the same."""
 
 
 def judge_git_calls(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGitCall | None:
-    """`folders`: where the line goes. In a repository that it makes itself nothing is held back yet."""
+    """`folders` are those the line changes to. A repository that the line creates is not protected yet."""
     found = list(calls)
     places = [*folders, *(place for one in found for place in one.places)]
     if any(one.name in MAKING for one in found) or any(ELSEWHERE.match(place) for place in places):
@@ -56,13 +56,13 @@ def judge_as_writing(_: Sequence[str]) -> Profile:
 
 
 def judge_by_tool(name: str, *beyond: str) -> Judged:
-    """Done by the tool, but for these options."""
+    """The tool does it, except with these options."""
     more = re.compile("|".join(beyond))
     return lambda words: PLAIN if any(more.fullmatch(word) for word in _list_options(words)) else name
 
 
 def judge_unless_reading(*reading: str, nothing: bool = False) -> Judged:
-    """Written, unless the first word is one of these; or there is none, where that reads too."""
+    """It writes, unless the first word is one of these, or missing if `nothing`."""
     return lambda words: None if (words[0] in reading if words else nothing) else PLAIN
 
 
@@ -70,12 +70,12 @@ DRY = "-[a-zA-Z]*n[a-zA-Z]*|--dry-run"
 
 
 def judge_unless_dry(judged: Judged, shows: str = DRY) -> Judged:
-    """Written, unless one of these options has it only say what it would do."""
+    """It writes, unless one of these options makes it only report what it would do."""
     return lambda words: None if any(re.fullmatch(shows, word) for word in _list_options(words)) else judged(words)
 
 
 def _list_options(words: Sequence[str]) -> list[str]:
-    """Before `--`; what follows an option that takes a message is that message."""
+    """List the options before `--`, leaving out messages."""
     found: list[str] = []
     for at, word in enumerate(words):
         if word == "--":
@@ -105,7 +105,7 @@ LISTING = re.compile(
 ASKING_FOR = re.compile(
     r"-[arvn]*l[arvn]*|-n[0-9]*|--(?:list|show-current|verify)|--(?:no-)?(?:contains|merged)(?:=.*)?|--points-at(?:=.*)?"
 )
-"""With one of these, a name is what is looked for."""
+"""With one of these, a name is searched for, not created."""
 
 
 def judge_branch(words: Sequence[str]) -> str | Profile | None:
@@ -158,7 +158,7 @@ COMMANDS: dict[str, Judged] = {
         ("add", "stage"),
         judge_unless_dry(judge_by_tool("git_add", r"-[a-zA-Z]*[pieNf][a-zA-Z]*", "--(?!all$|verbose$|update$).+")),
     ),
-    # What it commits is what is staged, by the person, with a message.
+    # The tool commits what is staged, as the user, with a message, and nothing else.
     "commit": judge_unless_dry(
         judge_by_tool(
             "git_commit",

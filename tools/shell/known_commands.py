@@ -1,23 +1,19 @@
-"""Which programs are known, and with which options? A list of what may run unasked, and never of what may not.
+"""Which programs may run unasked, and with which arguments?
 
-What is missing here is asked about, not refused. An entry says which words may follow; a program that can start another
-one, or write where its words say, is listed with the options that do neither.
+What is missing here is asked about, not refused. A program that can start another one, or write where its arguments
+say, is listed with the options that do neither.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import takewhile
-from typing import TypeAlias
+from collections.abc import Sequence
+from itertools import dropwhile, takewhile
 
-Fits: TypeAlias = Callable[[Sequence[str]], bool]
-
-
-def may_have_any_words(_: Sequence[str]) -> bool:
-    return True
+from tools.shell.program_arguments import Fits, is_unknown, may_have_any_words
+from tools.shell.shell_builtins import BUILTINS
 
 
 def allow_only(*options: str) -> Fits:
-    """Names of files, and these options; a short one may stand in a bundle, a long one may have a value."""
+    """Allow file names and these options."""
     pattern = re.compile("|".join(options))
     return lambda words: all(pattern.fullmatch(word) for word in words if word.startswith(("-", "+")) and word != "-")
 
@@ -27,31 +23,24 @@ def has_no_words(words: Sequence[str]) -> bool:
 
 
 def is_plain_printf(words: Sequence[str]) -> bool:
-    """Given an option, the shell writes into a variable, and runs what stands in the brackets behind its name."""
+    """`printf -v` sets a variable, and bash runs what is in brackets after its name."""
     return not (words and words[0].startswith("-"))
 
 
-def is_printing_lines(words: Sequence[str]) -> bool:
-    """Its language can start programs and write files, and it takes more of it from any option that follows."""
-    if len(words) < 2 or words[0] != "-n" or not re.fullmatch(r"[0-9]+(?:,(?:[0-9]+|\$))?p", words[1]):
-        return False
-    return not any(word.startswith("-") and word != "-" for word in words[2:])
-
-
 def allow_version(*ways: str) -> Fits:
-    """Which version it is, asked in one of these ways."""
+    """Allow only one of these ways to ask for the version."""
     return lambda words: len(words) == 1 and words[0] in ways
 
 
 def allow_first_word(table: dict[str, Fits]) -> Fits:
-    """The first word chooses, and what follows has to fit."""
+    """Let the first word choose which others are allowed."""
     return lambda words: bool(words) and words[0] in table and table[words[0]](words[1:])
 
 
 SHORT = r"-[0-9A-Za-z]+"
 LONG = r"--[a-z][a-z-]*(?:=.*)?"
 AHEAD_OF_GIT = frozenset(("--no-pager", "-P", "--no-optional-locks"))
-"""What git may be told before the command: no more than where it is, and to start no pager."""
+"""Options of git itself that run nothing. `-C` is allowed as well."""
 
 
 def allow_git(table: dict[str, Fits]) -> Fits:
@@ -68,11 +57,11 @@ def allow_git(table: dict[str, Fits]) -> Fits:
 
 LISTS = (
     "-n[0-9]*|--(?:list|all|remotes|show-current|verbose|ignore-case|omit-empty|no-color|no-column)",
-    # With a value of its own behind it, either one would take the option that makes it a list.
+    # With the value as a word of its own, `--sort` would swallow the option that makes it a list.
     "--(?:sort|format)=.*|--(?:points-at|(?:no-)?contains|(?:no-)?merged|abbrev)(?:=.*)?",
 )
 LOOKED_FOR = re.compile("-l|--list|-n[0-9]*|--(?:points-at|(?:no-)?contains|(?:no-)?merged)(?:=.*)?")
-"""With one of these, a name is what is looked for; without, one that is made."""
+"""With one of these, a name is searched for; without, it is created."""
 
 
 def allow_listing_names(*short: str) -> Fits:
@@ -90,7 +79,7 @@ SETTINGS = allow_only(
 
 
 def is_reading_settings(words: Sequence[str]) -> bool:
-    """One name alone is asked for too; behind a name everything is a value, which would be written."""
+    """A single name is read; a word after the name would be its new value."""
     ahead = list(takewhile(lambda word: word.startswith("-"), words))
     names = words[len(ahead) :]
     if not SETTINGS(words) or any(word.startswith("-") for word in names):
@@ -116,27 +105,23 @@ READS: dict[str, Fits] = {
     **dict.fromkeys(
         ("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), may_have_any_words
     ),
-    **dict.fromkeys(
-        ("ls", "pwd", "echo", "true", "false", "stat", "du", "df", "basename", "dirname"), may_have_any_words
-    ),
+    **dict.fromkeys(("ls", "stat", "du", "df", "basename", "dirname", "sleep", "expr", "base64"), may_have_any_words),
     "printf": is_plain_printf,
     **dict.fromkeys(
         ("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), may_have_any_words
     ),
-    # To ask whether a variable is set, the shell runs what stands in the brackets behind its name.
-    "test": allow_only(r"-[bcdefghknoprstuwxzaLOGSN]", "-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)"),
-    **dict.fromkeys(("which", "type", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), may_have_any_words),
+    **BUILTINS,
+    **dict.fromkeys(("cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum"), may_have_any_words),
     **dict.fromkeys(
         ("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), may_have_any_words
     ),
-    **dict.fromkeys(("printenv", "env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
-    "cd": lambda words: len(words) == 1 and not words[0].startswith("-"),
-    "sed": is_printing_lines,
+    "printenv": may_have_any_words,
+    **dict.fromkeys(("env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
     "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
-    # Without a sign in front, a word would be the time to set.
+    # A word without a sign would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
     "sort": allow_only(r"-[bdfghiMnrRsuVzc]+", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"),
-    # A second name would be the file it writes.
+    # A second name would be the output file.
     "uniq": lambda words: all(re.fullmatch(r"-[cdDiuz]+|-[fsw][0-9]+", word) for word in words),
     "jq": allow_only(r"-[rcnesSaRjM]+", "--(?:arg|argjson|raw-output|compact-output|tab|sort-keys|slurp|null-input)"),
     "tree": allow_only(r"-[adfilpsughDFvtcrUCnAS]+", "-[LPI]", "--(?:noreport|dirsfirst|gitignore|du|prune)"),
@@ -145,25 +130,26 @@ READS: dict[str, Fits] = {
         r"--(?:files|hidden|no-ignore|count|files-with-matches|type|glob|ignore-case|line-number|json|stats|multiline|sort)"
         r"(?:=.*)?",
     ),
-    "find": allow_only(
-        r"-(?:name|iname|path|ipath|type|maxdepth|mindepth|size|mtime|mmin|newer|empty|print|print0|not|o|a|prune|regex)"
+    "fd": allow_only(
+        r"-[HIuagsipL0]+|-[etdE]", "--(?:hidden|no-ignore|absolute-path|glob|type|extension|max-depth|exclude)(?:=.*)?"
     ),
+    "unzip": lambda words: words[:1] in (("-l",), ("-Z1",)) and not any(word.startswith("-") for word in words[1:]),
     "git": allow_git(
         {
             **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
             "shortlog": lambda words: GIT_SHOWS([one for one in words if not re.fullmatch("-[sne]+", one)]),
             **dict.fromkeys(("ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
-            # Another first word would be what is done to it.
+            # Other first words change the reflog.
             "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
             "branch": allow_listing_names("-[arvli]+"),
-            # It has a `-v` and an `-a` of its own, which start a program and make one.
+            # Its `-v` starts a program, and its `-a` creates a tag.
             "tag": allow_listing_names("-[li]+"),
             "remote": lambda words: list(words) in ([], ["-v"]) or (words[0] == "get-url" and URLS(words[1:])),
             "stash": lambda words: words[:1] in (("list",), ("show",)) and GIT_SHOWS(words[1:]),
             "worktree": lambda words: words[:1] == ("list",) and all(one in WORKTREES for one in words[1:]),
             "config": is_reading_settings,
             "clean": lambda words: CLEANS(words) and any(DRY.fullmatch(one) for one in words),
-            # `-O` would open what it finds in a program.
+            # `-O` would start a pager.
             "grep": allow_only(
                 r"-[invwcalLhHoqzEFGPIWp0-9]+|-[ABCme].*|--(?:and|or|not)?",
                 "--(?:cached|untracked|no-index|count|name-only|files-with-matches|files-without-match|heading|break)",
@@ -180,26 +166,76 @@ READS: dict[str, Fits] = {
             "version": has_no_words,
         }
     ),
-    # Each in its own way: what is no option is a file to run or a target to make, and Python runs what it is piped.
+    # Exactly these words: others would be a file to run or a target, and Python runs its input.
     **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), allow_version("--version", "-V")),
     **dict.fromkeys(("node", "npm", "make"), allow_version("--version", "-v")),
     "go": allow_version("version"),
     "gcc": allow_version("--version"),
 }
 
-MODULES = frozenset("pytest unittest mypy ruff black isort flake8 pylint compileall build tox nox coverage".split())  # noqa: SIM905
+MODULES = frozenset(
+    [
+        "pytest",
+        "unittest",
+        "mypy",
+        "ruff",
+        "black",
+        "isort",
+        "flake8",
+        "pylint",
+        "pyright",
+        "compileall",
+        "py_compile",
+        "build",
+        "tox",
+        "nox",
+        "coverage",
+        "venv",
+        "doctest",
+        "timeit",
+        "cProfile",
+        "json.tool",
+    ]
+)
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
+PIP = frozenset(("install", "list", "show", "freeze", "check"))
+NODE_TOOLS = frozenset("tsc eslint prettier jest vitest mocha".split())  # noqa: SIM905
+PYTHON_FLAGS = re.compile("-[uBIsSEOqb]+")
+CODE = {
+    **dict.fromkeys(("python", "python3"), frozenset(("-c",))),
+    "node": frozenset(("-e", "-p", "--eval", "--print")),
+}
+"""Programs that take code from an option. Code in the line counts like a file of the workspace."""
 
 
 def is_running_file(words: Sequence[str]) -> bool:
-    """A file of the workspace, and no program among the words themselves."""
+    """It runs a file of the workspace, not code from an option."""
     return bool(words) and re.fullmatch(r"(?!/)[\w./-]+\.\w+", words[0]) is not None and not words[0].startswith("-")
 
 
 def is_running_python(words: Sequence[str]) -> bool:
+    words = _skip_python_flags(words)
     if len(words) > 1 and words[0] == "-m":
-        return words[1] in MODULES or (words[1] == "pip" and words[2:3] in (["install"], ["list"]))
-    return is_running_file(words)
+        return words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
+    return is_running_file(words) or _has_code("python", words)
+
+
+def is_running_node(words: Sequence[str]) -> bool:
+    return is_running_file(words) or words[:1] == ("--test",) or _has_code("node", words)
+
+
+def _skip_python_flags(words: Sequence[str]) -> Sequence[str]:
+    return tuple(dropwhile(PYTHON_FLAGS.fullmatch, words))
+
+
+def _has_code(program: str, words: Sequence[str]) -> bool:
+    return len(words) > 1 and words[0] in CODE[program] and not is_unknown(words[1])
+
+
+def reads_code(words: Sequence[str]) -> bool:
+    """Return whether this program runs its input, so that a here-document holds code in plain sight."""
+    rest = _skip_python_flags(words[1:])
+    return words[0] in CODE and (not rest or rest[0] == "-")
 
 
 def allow_among(*names: str) -> Fits:
@@ -210,24 +246,23 @@ BUILDS: dict[str, Fits] = {
     **dict.fromkeys(
         ("pytest", "py.test", "tox", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words
     ),
-    **dict.fromkeys(
-        ("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson", "tsc"), may_have_any_words
-    ),
-    **dict.fromkeys(
-        ("eslint", "prettier", "jest", "vitest", "mocha", "phpunit", "rspec", "rubocop"), may_have_any_words
-    ),
+    **dict.fromkeys(("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson"), may_have_any_words),
+    **dict.fromkeys(NODE_TOOLS, may_have_any_words),
+    **dict.fromkeys(("phpunit", "rspec", "rubocop", "mvn", "gradle"), may_have_any_words),
     **dict.fromkeys(("python", "python3"), is_running_python),
-    **dict.fromkeys(("node", "deno", "bun", "ruby", "php", "perl"), is_running_file),
+    "node": is_running_node,
+    **dict.fromkeys(("deno", "bun", "ruby", "php", "perl"), is_running_file),
     **dict.fromkeys(("npm", "pnpm", "yarn"), allow_among(*PACKAGES)),
-    **dict.fromkeys(("pip", "pip3"), allow_among("install", "list", "show", "freeze", "check")),
-    "uv": allow_among("sync", "lock", "pip", "run", "build"),
-    "poetry": allow_among("install", "run", "build", "check"),
+    **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),
+    "uv": allow_among("sync", "lock", "pip", "build"),
+    "poetry": allow_among("install", "build", "check"),
     "cargo": allow_among("build", "check", "test", "run", "fmt", "clippy", "bench", "doc", "fetch", "tree"),
     "go": allow_among("build", "test", "vet", "fmt", "run", "mod", "list", "doc", "generate"),
-    **dict.fromkeys(("mvn", "gradle"), may_have_any_words),
     "dotnet": allow_among("build", "test", "restore", "run"),
     "bundle": allow_among("install", "exec"),
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
     "touch": allow_only("-[acm]+"),
+    # Other modes can open a file or a whole folder to everybody.
+    "chmod": lambda words: len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and words[1][:1] != "-",
 }

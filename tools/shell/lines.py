@@ -1,9 +1,8 @@
-"""What does this line of bash say? One parse by tree-sitter, handed on as plain values; nobody else reads lines.
+"""What does this line of bash say? One parse by tree-sitter, handed on as plain values; nothing else parses lines.
 
-The grammar is believed only as far as it accounts for every character. A tree with an error in it, or with something
-between its parts that is not blank, is a line that is not understood, and whoever judges it is careful. The parts are
-taken in the order in which they stand and cut into commands at every separator, because the grammar's own idea of which
-words belong together is wrong at times (`>out a b` has one target, not three).
+The grammar is trusted only as far as it accounts for every character: a tree with an error, or with anything but blanks
+between its parts, counts as not understood. The parts are taken in order and cut into commands at every separator,
+because the grammar is sometimes wrong about which words belong together (`>out a b` has one target, not three).
 """
 
 import re
@@ -19,29 +18,30 @@ if TYPE_CHECKING:
 
 LONGEST = 65_536
 DEEPEST = 8
-"""Lines within lines."""
+"""How deeply lines may be nested."""
 MOST_STEPS = 200
-"""Hundreds of steps that the parser may take. A script of some hundred lines takes fewer; but on some lines its time
-grows with the square of their length, and 60 KB of `a|a|a` would keep it busy for a minute."""
+"""Steps of the parser, in hundreds. A script of some hundred lines takes fewer; but for some lines the time grows with
+the square of their length, and 60 KB of `a|a|a` would take a minute."""
 SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", "&", "&&", "|", "|&", "||", "(", ")", "((", "))"))
 JOINING = frozenset(("\n", ";", "&&", "|", "||"))
 KEYWORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "select", "case", "esac", "in")
 ) | frozenset(("function", "{", "}", "!"))
 LISTS = frozenset(("program", "list", "pipeline", "redirected_statement", "command", "command_name", "file_redirect"))
-"""What a line of plain commands is made of, apart from its words."""
+"""The nodes of a line of plain commands, apart from words."""
 PLAIN = (
     LISTS
     | frozenset(("variable_assignment", "subscript", "declaration_command", "unset_command", "negated_command"))
     | frozenset(("test_command", "unary_expression", "binary_expression"))
 )
-"""What one plain command may be made of."""
+"""The nodes of one plain command."""
 NESTING = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
 WORDS = NESTING | frozenset(
     ("string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion", "brace_expression")
 )
+EXPANDING = frozenset(("simple_expansion", "expansion", "brace_expression"))
 REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-LITERAL = frozenset(("word", "number", "raw_string", "variable_name", "string_content", '"'))
+LITERAL = frozenset(("word", "number", "variable_name", "test_operator"))
 BLANK = re.compile(rb"[ \t\r\n]*")
 DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""")
 """The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
@@ -50,6 +50,12 @@ ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
 """The grammar takes the end of `$'a\\\\'` for an escaped quote, and the commands behind it for text."""
 AFTER_CLOSING = frozenset(b" \t\n;|&()<>")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+IN_QUOTES = re.compile(r"\\([$`\"\\])")
+"""What a backslash escapes between double quotes; in front of anything else it stays."""
+BEGINNING = re.compile(r"\$(?![ \t\n/|).,:;%^+=~\]])")
+"""A `$` that may begin an expansion."""
+MISSED = re.compile(rf"`[^`]*`?|{BEGINNING.pattern}\S*")
+LAST_DOLLAR = re.compile(r"[^$]*\$")
 CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
 )
@@ -59,12 +65,12 @@ ARROW = r"\d*&?[<>]+[&|]*"
 
 
 class NotUnderstood(Exception):
-    """A part of the line that nobody can tell the meaning of."""
+    """A part of the line whose meaning is uncertain."""
 
 
 @lru_cache(maxsize=64)
 def read_line(text: str) -> ShellLine | None:
-    """The last lines are remembered: the decision, the rules, the record and the review ask about the same one."""
+    """Cached, because the decision, the rules, the record and the review ask about the same line."""
     try:
         return _parse_line(text, 0)
     except (NotUnderstood, RecursionError):
@@ -77,7 +83,7 @@ def _parse_line(text: str, depth: int) -> ShellLine:
     source = text.encode("utf-8", "replace")
     steps = iter(range(MOST_STEPS))
     try:
-        # Only what is handed over by a function can be stopped on the way.
+        # Only a parse that reads from a function can be stopped.
         root = (
             _load_parser()
             .parse(lambda at, _: source[at:], progress_callback=lambda _at, _wrong: next(steps, None) is None)
@@ -93,7 +99,7 @@ def _parse_line(text: str, depth: int) -> ShellLine:
 
 @dataclass(slots=True)
 class _LineReader:
-    """Where in the line we are, and what was found so far."""
+    """The position in the line, and what was found so far."""
 
     source: bytes
     depth: int
@@ -102,12 +108,15 @@ class _LineReader:
     nested: list[ShellLine] = field(default_factory=list[ShellLine])
     documents: list[ShellLine] = field(default_factory=list[ShellLine])
     commands: list[ShellCommand] = field(default_factory=list[ShellCommand])
+    expansions: list[str] = field(default_factory=list[str])
     delimiter: str = ""
-    """The word that ends the here-document that was begun."""
+    """The word that ends the current here-document."""
+    literal: bool = False
+    """True if that word is quoted, so that bash expands nothing in the document."""
     redirection: int | None = None
-    """Where the redirection began whose target comes next."""
+    """The start of the redirection whose target comes next."""
     open: bool = False
-    """Does a word end right here, so that what follows without a blank belongs to it?"""
+    """True if a word ends right here, so that text without a blank between belongs to it."""
     plain: bool = True
     listed: bool = True
 
@@ -131,7 +140,7 @@ class _LineReader:
         return ShellLine(tuple(self.commands), self.plain and one and bool(self.commands[0].words), self.listed)
 
     def take(self, node: "Node", parent: str) -> None:
-        """A word, or a sign between words."""
+        """Take a word, or a sign between words."""
         kind = node.type
         if kind == "program":  # an empty one
             return
@@ -156,7 +165,7 @@ class _LineReader:
     def skip_blank(self, end: int) -> None:
         gap = self.source[self.at : end].replace(b"\\\n", b"")
         if gap == b" - ":
-            # The grammar drops it in front of a redirection, where it is common: `python3 - <<EOF`.
+            # The grammar drops it before a redirection, as in `python3 - <<EOF`.
             self.words.append(ShellWord("-", "-"))
         elif self.at > end or not BLANK.fullmatch(gap):
             raise NotUnderstood
@@ -168,7 +177,7 @@ class _LineReader:
         self.plain = False
         start = node.start_byte if self.redirection is None else self.redirection
         if self.open and self.words and self.words[-1].source.isdigit():
-            # The grammar takes `2` at the beginning of a line for a word.
+            # At the beginning of a line the grammar takes `2` for a word.
             start -= len(self.words.pop().source)
         self.open, self.redirection = False, start
         if node.type.endswith("&-"):
@@ -183,9 +192,9 @@ class _LineReader:
 
     def end_command(self, joined: str = "") -> None:
         if self.words or self.nested or self.documents:
-            found = tuple(self.words), tuple(self.nested), tuple(self.documents)
-            self.commands.append(ShellCommand(*found, joined))
-        self.words, self.nested, self.documents = [], [], []
+            parts = tuple(self.words), tuple(self.nested), tuple(self.documents)
+            self.commands.append(ShellCommand(*parts, joined, tuple(self.expansions)))
+        self.words, self.nested, self.documents, self.expansions = [], [], [], []
         self.redirection, self.open = None, False
 
     def text(self, start: int, end: int) -> str:
@@ -195,7 +204,7 @@ class _LineReader:
         role = WordRole.ASSIGNMENT if parent in ("variable_assignment", "subscript") else WordRole.WORD
         if not node.is_named and node.type in KEYWORDS:
             role, self.listed = WordRole.KEYWORD, False
-        # In a test each of these compares; in brackets of one kind it redirects all the same.
+        # The grammar takes these for comparisons; between single brackets bash redirects.
         self.plain = self.plain and node.type not in ("<", ">")
         text, known = self.read_word(node)
         if self.redirection is not None:
@@ -210,14 +219,15 @@ class _LineReader:
         self.open = True
 
     def read_word(self, node: "Node") -> tuple[str, bool]:
-        """What the program is given, and whether that is known."""
+        """Return what the program gets, and whether that is known."""
         kind, source = node.type, self.text(*node.byte_range)
         if kind == "raw_string":
             return source[1:-1], True
         if kind == "ansi_c_string":
-            # Escapes inside `$'...'` can spell anything: a word nobody knows beforehand.
+            # Escapes inside `$'...'` can spell anything.
             self.plain = False
             _require_whole_ansi_c(source)
+            self.expansions.append(source)
             return "$", False
         if kind in NESTING:
             self.nest(node)
@@ -229,47 +239,51 @@ class _LineReader:
         if kind == "heredoc_start":
             return self.begin_document(source), True
         if node.child_count:
+            self.expansions.append(source)
             self.look_inside(node)
-            # One that stands for several words hides all but the first, unless it is in quotes.
+            # Unquoted, it may become several words, and the text would show only the first.
             if node.parent and node.parent.type != "string" and re.search(r"\s", source):
                 raise NotUnderstood
             return source, False
         bare = ESCAPED.sub("", source)
         if HIDING.search(bare) or re.search(r"\s", bare):
             raise NotUnderstood
-        return ESCAPED.sub(r"\1", source), kind in ("word", "number", "variable_name")
+        return ESCAPED.sub(r"\1", source), kind in LITERAL or not node.is_named
 
     def read_pieces(self, node: "Node", start: int, end: int) -> tuple[str, bool]:
-        """A word put together of several pieces, and what stands between them as it is."""
+        """Read a word of several pieces, with the literal text between them."""
         text, known, at, quoted = "", True, start, node.type == "string"
         for child in node.children:
             if (quoted and not child.is_named and child.type in ('"', "$")) or child.type == "string_content":
                 continue
-            text += self.read_literal(at, child.start_byte, quoted)
+            literal, certain = self.read_literal(at, child.start_byte, quoted)
             piece, sure = self.read_word(child)
-            text, known, at = text + piece, known and sure, child.end_byte
-        text += self.read_literal(at, end, quoted)
-        # A `$` that begins nothing is kept as it is, and is not sure to.
-        return text, known and "$" not in text
+            text, known, at = text + literal + piece, known and certain and sure, child.end_byte
+        literal, certain = self.read_literal(at, end, quoted)
+        return text + literal, known and (certain or bool(LAST_DOLLAR.fullmatch(self.text(at, end))))
 
-    def read_literal(self, start: int, end: int, quoted: bool) -> str:
+    def read_literal(self, start: int, end: int, quoted: bool) -> tuple[str, bool]:
+        """Return the text, and whether it is certain that bash expands nothing in it."""
         text = self.text(start, end)
         if not quoted and text.replace("\\\n", ""):
             raise NotUnderstood
-        # Before most characters the shell keeps the backslash; a line that needs this is not a plain one.
+        # Before most characters bash keeps the backslash. Such a line does not count as plain.
         self.plain = self.plain and not re.search(r"\\[^$`\"\\\n]", re.sub(r"\\\\", "", text))
         bare = text.replace("\\\n", "")
         if HIDING.search(ESCAPED.sub("", bare).replace("'", "")):
             raise NotUnderstood
-        return ESCAPED.sub(r"\1", bare)
+        plain = ESCAPED.sub("", bare)
+        return (IN_QUOTES if quoted else ESCAPED).sub(r"\1", bare), not BEGINNING.search(plain)
 
     def look_inside(self, node: "Node") -> None:
-        """What runs within an expansion, however deep."""
+        """Collect what runs within an expansion, at any depth."""
         for child in node.children:
+            if child.type in EXPANDING:
+                self.expansions.append(self.text(*child.byte_range))
             if child.type in NESTING:
                 self.nest(child)
             elif child.type == "raw_string" or child.type == "ansi_c_string":
-                # Between double quotes these quotes are plain signs, and what stands in them runs.
+                # Between double quotes these quotes are literal, and substitutions in them run.
                 if "`" in (text := self.text(*child.byte_range)) or "$(" in text:
                     raise NotUnderstood
                 if child.type == "ansi_c_string":
@@ -295,19 +309,33 @@ class _LineReader:
         if self.delimiter or not DELIMITER.fullmatch(source):
             raise NotUnderstood
         self.delimiter = source.strip("\\'\"")
+        self.literal = self.delimiter != source
         return self.delimiter
 
     def end_document(self, node: "Node") -> None:
-        """The grammar's idea of where a here-document ends is not always the shell's."""
+        """The grammar does not always agree with bash about the end of a here-document."""
         line = self.source[self.source.rfind(b"\n", 0, node.start_byte) + 1 :].partition(b"\n")[0]
         if line.strip(b"\t").decode("utf-8", "replace") != self.delimiter:
             raise NotUnderstood
         self.delimiter = ""
         self.end_command()
 
+    def find_missed_expansion(self, node: "Node") -> None:
+        """The grammar does not see every expansion in a here-document, backticks least of all."""
+        at, rest = node.start_byte, ""
+        for child in node.children:
+            if child.type in EXPANDING or child.type in NESTING:
+                rest += self.text(at, child.start_byte)
+                at = child.end_byte
+        missed = MISSED.search(ESCAPED.sub("", rest + self.text(at, node.end_byte)))
+        if missed is not None:
+            self.expansions.append(missed[0])
+
     def take_document(self, node: "Node") -> None:
         self.plain = self.listed = False
         self.look_inside(node)
+        if not self.literal:
+            self.find_missed_expansion(node)
         body = self.text(*node.byte_range)
         if not self.delimiter or self.delimiter in map(str.strip, body.splitlines()):
             raise NotUnderstood
@@ -325,10 +353,10 @@ def _require_whole_ansi_c(source: str) -> None:
 
 
 def _read_roughly(text: str) -> ShellLine:
-    """No script, as it seems: then whatever could be a command in one counts, wherever it stands."""
+    """Read a document that is no script: everything in it that could be a command counts as one."""
     if "$(" in text and text.count("(") > text.count(")"):
         raise NotUnderstood
-    # What a substitution prints could be any word; what runs in it is one more part.
+    # What a substitution prints could be any word; what runs in it counts as well.
     outer = text
     for _ in range(DEEPEST):
         outer = SUBSTITUTION.sub("$", outer)
@@ -343,7 +371,7 @@ def _read_roughly(text: str) -> ShellLine:
 
 @lru_cache(maxsize=1)
 def _load_parser() -> "Parser":
-    # Here and not above: a server that never sees a line of shell never loads a grammar.
+    # Imported here, so that only a server that sees a line of shell loads the grammar.
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 

@@ -1,4 +1,4 @@
-"""What has a command printed? Its beginning and its end, counted in characters, and where a reader stopped reading."""
+"""What has a command printed? Keeps the beginning and the end, counts characters, and knows what was shown."""
 
 import codecs
 from collections import deque
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 HEAD = 1 << 20
 TAIL = 1 << 20
-"""Characters of one command that are at hand. What lies between them is put aside, on the disk."""
+"""Characters of one command that are kept in memory. What lies between goes to disk."""
 WINDOW = 1 << 20
-"""Characters that are had back from there at a time."""
+"""Characters that are read back from disk at a time."""
 ENOUGH = 64
 BINARY = 0.3
-"""From this part of unprintable characters on, output is not text."""
+"""Output with this share of unprintable characters is not text."""
 
 
 @dataclass
@@ -20,15 +20,15 @@ class Screen:
     tail_room: int = TAIL
     total: int = 0
     read: int = 0
-    """Up to where it was shown."""
+    """It was shown up to here."""
     searched: int = 0
-    """From where on a pattern is looked for: what `bash` itself showed is looked through as well."""
+    """A pattern is searched for from here on; what `bash` itself showed is searched as well."""
     _head: list[str] = field(default_factory=list[str])
     _head_size: int = 0
     _tail: deque[str] = field(default_factory=deque[str])
     _tail_size: int = 0
     _going: list[str] = field(default_factory=list[str])
-    """Too much to be at hand, and not put aside yet."""
+    """Too much for memory, and not on disk yet."""
     _going_size: int = 0
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -54,7 +54,7 @@ class Screen:
 
     @property
     def overflow_size(self) -> int:
-        """Characters that are to be put aside."""
+        """Characters that have to go to disk."""
         return self._going_size
 
     @property
@@ -62,22 +62,22 @@ class Screen:
         return self._going_size >= WINDOW
 
     def take_overflow(self) -> str:
-        """What is to be put aside now."""
+        """Return what has to go to disk, and forget it."""
         going, self._going, self._going_size = self._going, [], 0
         return "".join(going)
 
     def get_missing_range(self, start: int = 0) -> tuple[int, int]:
-        """From where to where it is not at hand, of what comes after this character."""
+        """Return the range after this character that is not in memory."""
         end = max(self.total - self._tail_size, self._head_size)
         return min(max(start, self._head_size), end), end
 
     def get_text_since(self, start: int) -> str:
-        """Everything from this character on; what is not at hand is counted in its place."""
+        """Return everything from this character on; what is not in memory is replaced by its length."""
         head, tail = "".join(self._head), "".join(self._tail)
         first, end = self.get_missing_range(start)
         if start >= end:
             return tail[start - end :]
-        gap = f"\n[... {end - first:,} characters are not shown, from offset {first} on ...]\n" if end > first else ""
+        gap = f"\n[... {end - first:,} characters are not shown, from offset {first} ...]\n" if end > first else ""
         return head[start:] + gap + tail
 
     def take_new_text(self) -> str:
@@ -89,7 +89,7 @@ class Screen:
 
 
 def make_readable(text: str) -> str:
-    """As a terminal would show it in the end: a line that was written over shows what was written last."""
+    """Show it as a terminal would in the end: of a line that was overwritten, the last version."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
         text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Which shells does this session have? Running commands, kept by a name nobody can guess, and found by it again."""
+"""Which shells does this session have? They are kept under ids that cannot be guessed."""
 
 import asyncio
 import secrets
@@ -19,13 +19,13 @@ from tools.shell.definitions import build_shell_label
 from tools.shell.output import WINDOW, Screen, make_readable
 
 PREFIX = "bash_"
-MOST = 32
-"""Shells one session may have at a time."""
+MAX_SHELLS = 32
+"""Shells that one session may run at a time."""
 GRACE = 2.0
 IDLE = 7200.0
 PATIENCE = 1.0
-"""Seconds a pattern may take, on all that was printed."""
-MOST_NAMED = 200
+"""Seconds that a search of the output may take."""
+MAX_NAMED = 200
 VARIABLES = {
     "TERM": "xterm-256color",
     "PAGER": "cat",
@@ -35,26 +35,26 @@ VARIABLES = {
     "PYTHONUNBUFFERED": "1",
     "DEBIAN_FRONTEND": "noninteractive",
 }
-"""Nothing that would wait for a person who is not there."""
+"""Keep programs from waiting for somebody at a keyboard."""
 
 
 @dataclass(eq=False)
 class ShellSession:
-    """A command that runs, and what it has printed so far."""
+    """A running command and its output so far."""
 
     id: str
     command: str
     child: ChildProcess
     aside: OutputOverflow
-    """What it printed between its beginning and its end, as far as there is room for that."""
+    """The middle of a long output, as far as there is room for it."""
     profile: Profile
-    """The person's, when it was started: its sandbox is that one's."""
+    """The profile when it was started, which its sandbox keeps."""
     seconds: float
     screen: Screen = field(default_factory=Screen)
     begun: float = field(default_factory=time.monotonic)
     over_time: bool = False
     planted: tuple[str, ...] = ()
-    """What other programs obey and was made since it began, as far as that was looked for."""
+    """New files that other programs obey, as far as they were looked for."""
     _news: anyio.Event = field(default_factory=anyio.Event)
     _done: anyio.Event = field(default_factory=anyio.Event)
     _writing: anyio.Lock = field(default_factory=anyio.Lock)
@@ -62,7 +62,7 @@ class ShellSession:
 
     @property
     def code(self) -> int | None:
-        """None while it runs, and as long as not all it printed is here."""
+        """None while it runs or not all of its output has arrived."""
         return self.child.code if self._done.is_set() else None
 
     def follow(self) -> None:
@@ -95,7 +95,7 @@ class ShellSession:
             await to_thread.run_sync(self.aside.add, self.screen.take_overflow())
 
     async def read_window(self, start: int) -> str:
-        """So much of what is not at hand, from this character on; nothing where that is not kept."""
+        """Return the part of the middle that starts at this character; empty if it is not kept."""
         await self._put_aside()
         first, end = self.screen.get_missing_range()
         async with self._writing:
@@ -103,24 +103,24 @@ class ShellSession:
             return await to_thread.run_sync(self.aside.read, start - first, most) if first <= start < end else ""
 
     def describe_hidden(self) -> str:
-        """Where the rest is, in words for whoever made the call."""
+        """Say how to get the part that is not shown."""
         first, end = self.screen.get_missing_range()
         if first == end:
             return ""
         lost = end - first - self.aside.size - self.screen.overflow_size
-        gone = f"; of the last {lost:,} of them there was too much to keep" if lost else ""
+        gone = f"; the last {lost:,} of them were too many to keep" if lost else ""
         return (
-            f"[{end - first:,} characters in the middle are not among this: "
-            f'bash_output {{"bash_id": "{self.id}", "offset": {first}}} shows them, a part at a time{gone}]'
+            f"[{end - first:,} characters in the middle are not shown: "
+            f'bash_output {{"bash_id": "{self.id}", "offset": {first}}} shows them in parts{gone}]'
         )
 
     async def find_newly_planted(self) -> tuple[str, ...]:
-        """What it has planted since somebody looked last."""
+        """Return the files that other programs obey and that are new since the last look."""
         before, self.planted = self.planted, tuple(await self.child.find_planted_places())
         return tuple(one for one in self.planted if one not in before)
 
     async def wait_for_end(self, seconds: float) -> bool:
-        """Wait so long for it to end; whether it has."""
+        """Wait for the end; return whether it has ended."""
         with anyio.move_on_after(seconds):
             await self._done.wait()
         return self._done.is_set()
@@ -131,7 +131,7 @@ class ShellSession:
             await self._news.wait()
 
     async def wait_for_quiet(self, most: float, pause: float = 0.15) -> None:
-        """Wait until it has printed something, and then nothing for a moment; no longer than so many seconds."""
+        """Wait until it has printed something and then pauses, at most so many seconds."""
         waiting = most
         with anyio.move_on_after(most):
             while not self._done.is_set():
@@ -143,10 +143,8 @@ class ShellSession:
                 waiting = pause
 
     def describe_folder(self) -> str:
-        """Where it is now. Where that cannot be told, it is another place whenever something was printed."""
-        return (
-            self.child.find_current_folder() or f"a folder that cannot be told ({self.screen.total} characters printed)"
-        )
+        """Return its current folder. If that is unknown, any output may mean that it has changed."""
+        return self.child.find_current_folder() or f"an unknown folder ({self.screen.total} characters printed)"
 
     async def close(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
@@ -158,14 +156,15 @@ class ShellSession:
 
 
 async def start_shell(ctx: Context, line: str, folder: str, seconds: float, terminal: bool) -> ShellSession:
-    """Start a line of shell. It goes on after the call only once it is kept."""
+    """Start a line, or an interactive shell if there is none. It outlives the call only if `keep_shell` is called."""
     argv = (
         ("bash", "--noprofile", "--norc", "-c", line)
         if line
-        else ("bash", "--noprofile", "--norc", "--noediting", "-i")
+        # `+H`: otherwise `!x` in a line becomes an earlier line, and more runs than was shown.
+        else ("bash", "--noprofile", "--norc", "--noediting", "+H", "-i")
     )
     env = VARIABLES if terminal else VARIABLES | {"TERM": "dumb", "NO_COLOR": "1"}
-    command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds)
+    command = Command(argv, folder=folder, env={**env, "PS1": "$ "}, seconds=seconds, project_first=True)
     child = await ctx.processes.start(command, terminal)
     shell = ShellSession(
         PREFIX + secrets.token_urlsafe(16), line, child, ctx.processes.open_overflow(), ctx.processes.profile, seconds
@@ -175,7 +174,7 @@ async def start_shell(ctx: Context, line: str, folder: str, seconds: float, term
 
 
 async def raise_if_broken(ctx: Context, shell: ShellSession) -> None:
-    """A command that could not start, or was cut off, has no exit code: it failed, and its shell is gone."""
+    """Refuse with the reason if the command could not start or was cut off, so that it has no exit code."""
     if shell.code is not None and shell.child.cut_off is not None:
         failure = shell.child.describe_failure(make_readable(shell.screen.get_text_since(0)))
         await forget_shell(ctx, shell)
@@ -183,25 +182,25 @@ async def raise_if_broken(ctx: Context, shell: ShellSession) -> None:
 
 
 def keep_shell(ctx: Context, shell: ShellSession, name: str = "") -> None:
-    """`name` is one the caller gave it, by which this session finds it as well."""
+    """`name` is the caller's own name for it, under which the session finds it too."""
     ctx.belongings.keep(shell.id, shell, shell.close, IDLE)
     if name and name != shell.id:
         ctx.belongings.keep(build_shell_label(name), shell, _do_nothing, IDLE)
 
 
 async def _do_nothing() -> None:
-    """What has two names is closed by the first."""
+    """A shell with two names is closed under its first one."""
 
 
 async def make_room(ctx: Context) -> None:
-    """Refuses one shell too many, and forgets the oldest of those that have ended."""
+    """Refuse one shell too many, and forget the oldest that have ended."""
     shells = list_shells(ctx)
     running = [one for one in shells if one.code is None]
-    if len(running) >= MOST:
+    if len(running) >= MAX_SHELLS:
         raise Refusal(
             Problem(
                 Code.TOO_LARGE,
-                f"This session has {MOST} shells running already.",
+                f"This session already runs {MAX_SHELLS} shells.",
                 "End one with `kill_shell`: " + ", ".join(f"`{one.id}`" for one in running[:5]) + " ...",
             )
         )
@@ -210,7 +209,7 @@ async def make_room(ctx: Context) -> None:
 
 async def forget_oldest(ctx: Context) -> None:
     ended = [one for one in list_shells(ctx) if one.code is not None]
-    for one in ended[: max(len(ended) - MOST, 0)]:
+    for one in ended[: max(len(ended) - MAX_SHELLS, 0)]:
         await forget_shell(ctx, one)
 
 
@@ -226,14 +225,10 @@ def find_shell(ctx: Context, name: str) -> ShellSession | None:
 
 
 def get_named_shell(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
-    """The shell meant by either of the names it goes by. Made up, ended long ago and somebody else's look the same."""
+    """Find the shell by id or name. An unknown id, a forgotten one and that of another session give the same answer."""
     name = args.get("bash_id") or args.get("shell_id") or ""
     if not name:
-        raise Refusal(
-            Problem(
-                Code.INVALID_ARGUMENTS, "Which shell is meant is missing.", "Give `bash_id`, as `bash` answered it."
-            )
-        )
+        raise Refusal(Problem(Code.INVALID_ARGUMENTS, "`bash_id` is missing.", "Pass the id that `bash` returned."))
     if shell := find_shell(ctx, name):
         return shell
     running = ", ".join(f"`{one.id}` ({one.command[:40]})" for one in list_shells(ctx)) or "none"
@@ -247,13 +242,13 @@ def get_named_shell(ctx: Context, args: Mapping[str, Any]) -> ShellSession:
 
 
 def raise_if_profile_lower(ctx: Context, shell: ShellSession) -> None:
-    """A shell keeps the sandbox it was started in; a person who lowered the profile since did not mean that."""
+    """A shell keeps its sandbox, which allows more than a profile that was lowered since."""
     if not ctx.processes.profile.covers(shell.profile):
         raise Refusal(
             Problem(
                 Code.PROFILE_TOO_LOW,
                 f"Shell `{shell.id}` was started when the profile was `{shell.profile}`; now it is lower.",
-                "End it with `kill_shell`, and start another one.",
+                "End it with `kill_shell` and start a new one.",
             )
         )
 
@@ -265,7 +260,7 @@ async def forget_shell(ctx: Context, shell: ShellSession) -> None:
 
 
 async def find_matching(expression: str, texts: Sequence[str]) -> list[str]:
-    """Which of these texts it is found in. In a thread, and with a limit: an expression can take for ever."""
+    """Return the texts that contain a match. In a thread with a time limit, because an expression can take forever."""
     return await to_thread.run_sync(_find_matching, expression, texts)
 
 
@@ -273,31 +268,31 @@ def _find_matching(expression: str, texts: Sequence[str]) -> list[str]:
     import regex
 
     if why := describe_pattern_danger(expression):
-        raise build_pattern_refusal(expression, f"is not looked for: {why}")
+        raise build_pattern_refusal(expression, f"is not searched for: {why}")
     try:
         pattern = regex.compile(expression)
     except (regex.error, RecursionError, OverflowError, MemoryError) as fault:
-        raise build_pattern_refusal(expression, f"is no regular expression: {fault}") from None
+        raise build_pattern_refusal(expression, f"is not a regular expression: {fault}") from None
     until = time.monotonic() + PATIENCE
     try:
-        # Letting others run meanwhile is what keeps the server answering.
+        # `concurrent` lets other threads run, so that the server keeps answering.
         return [
             one for one in texts if pattern.search(one, timeout=max(until - time.monotonic(), 0.001), concurrent=True)
         ]
-    except (TimeoutError, MemoryError):  # what goes back and forth takes room as well as time
+    except (TimeoutError, MemoryError):  # backtracking takes memory as well as time
         raise build_slow_refusal(expression) from None
 
 
 def build_pattern_refusal(text: str, why: str) -> Refusal:
-    named = text if len(text) <= MOST_NAMED else f"{text[:MOST_NAMED]}…"
-    return Refusal(Problem(Code.INVALID_ARGUMENTS, f"`{named}` {why}.", "Mend it, or leave it out."))
+    named = text if len(text) <= MAX_NAMED else f"{text[:MAX_NAMED]}…"
+    return Refusal(Problem(Code.INVALID_ARGUMENTS, f"`{named}` {why}.", "Correct it, or leave it out."))
 
 
 def build_slow_refusal(text: str) -> Refusal:
     return Refusal(
         Problem(
             Code.TIMEOUT,
-            f"Looking for `{text}` took more than {PATIENCE:g} s and was stopped.",
+            f"The search for `{text}` took more than {PATIENCE:g} s and was stopped.",
             "Use a simpler expression, without a repetition inside a repetition.",
         )
     )

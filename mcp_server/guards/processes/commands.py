@@ -31,10 +31,11 @@ from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, make_command_problem
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.tools import Demand
+from mcp_server.model.tools import READING, Demand
 
 DRAIN_SECONDS = 1.0
 """For the pipes of a child that has ended."""
+PROJECT_PROGRAMS = (".venv/bin", "venv/bin")
 OWN_PROCESSES = 3
 """Those between us and a command, which count with it."""
 
@@ -205,6 +206,7 @@ class CallProcesses:
             child = await self._spawn_child(launch, command, folder, terminal, apart)
         else:
             spec = LaunchSpec(argv, access, host.limits, command.seconds, terminal)
+            command = self._put_project_first(command)
             child = await self._start_in_sandbox(sandbox, spec, command, apart)
         child.since = since
         return child
@@ -239,6 +241,16 @@ class CallProcesses:
         if self.host.chooser.policy is SandboxPolicy.OFF:
             return "the operator switched it off"
         return self.host.chooser.describe_faults() or "there is none for this system"
+
+    def _put_project_first(self, command: Command) -> Command:
+        """Put the project's own environment first on its PATH. A call that only reads runs nothing that the project
+        brought along."""
+        if not command.project_first or self.demand.effect in READING:
+            return command
+        workspace = self.host.paths.workspace
+        folders = [str(workspace / name) for name in PROJECT_PROGRAMS if (workspace / name).is_dir()]
+        search_path = os.pathsep.join((*folders, self.host.paths.variables.get("PATH", os.defpath)))
+        return replace(command, env={**command.env, "PATH": search_path}) if folders else command
 
     async def _start_in_sandbox(
         self, sandbox: Sandbox, spec: LaunchSpec, command: Command, apart: bool

@@ -15,7 +15,7 @@ def test_what_outlasts_its_time_goes_on_behind(at: Pipe) -> None:
     assert text(at.call("bash_output", bash_id=name, offset=0)).startswith("begun\nover\n")
     assert text(at.call("bash_output", bash_id=name, offset=-5)).startswith("over\n")
     assert text(at.call("bash_output", bash_id=name, offset=0, filter="^be")).startswith("begun\n\n[running")
-    assert "was ended" in text(at.call("kill_shell", shell_id=name))
+    assert "Ended shell" in text(at.call("kill_shell", shell_id=name))
     assert at.call("bash_output", bash_id=name)["isError"]
 
 

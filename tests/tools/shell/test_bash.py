@@ -1,6 +1,7 @@
 """Do commands run as their contract says, at each profile, and is that said which they made or could not do?"""
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from tests.tools.shell.house import bash, served, sleeping, text
         ("exit 3", "[exit code 3]"),
         (
             "nowhere 2>&1 | tail -c 18; exit 127",
-            "command not found\n\n[exit code 127, there is no such command]",
+            "command not found\n\n[exit code 127, command not found]",
         ),
         ("kill -9 $$", "[exit code 137, killed]"),
         ("echo a \\", "a"),
@@ -34,6 +35,12 @@ from tests.tools.shell.house import bash, served, sleeping, text
 def test_what_a_command_says(at: Pipe, command: str, shown: str) -> None:
     said = bash(at, command)
     assert said.startswith(shown) or (shown.startswith("characters") and shown in said), said
+
+
+@pytest.fixture(scope="module")
+def normal(folders: tuple[Path, Path]) -> Generator[Pipe]:
+    with served(*folders) as client:
+        yield client
 
 
 def test_a_call_taken_back_takes_its_command_along(at: Pipe, folders: tuple[Path, Path]) -> None:
@@ -66,12 +73,45 @@ def test_progress_tells_no_more_than_the_answer_shows(at: Pipe) -> None:
 def test_below_trusted_what_is_not_known_is_asked_about(folders: tuple[Path, Path]) -> None:
     with served(*folders) as client:
         assert text(client.call("bash", command="cat a.txt")) == "one\ntwo"
-        for command in ("rm a.txt", "cat a.txt > b.txt", "bash -c 'cat a.txt'"):
+        for command in ("rm a.txt", "cat a.txt > ../b.txt", "bash -c 'rm a.txt'"):
             assert text(client.call("bash", command=command)).startswith("Error APPROVAL_REQUIRED")
         name = client.call("bash", command="cat", run_in_background=True)["structuredContent"]["bash_id"]
         assert "APPROVAL_REQUIRED" in text(client.call("write_to_shell", shell_id=name, content="rm x"))
         assert not client.call("write_to_shell", shell_id=name, content="\x04")["isError"]
     assert (folders[0] / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"command": "rm a\0b"}, "INVALID_ARGUMENTS"),
+        ({"command": "rm \ud800"}, "INVALID_ARGUMENTS"),
+        ({"command": "rm x", "exec_dir": "nowhere"}, "NOT_FOUND"),
+        ({"command": "rm x", "exec_dir": "a.txt"}, "INVALID_ARGUMENTS"),
+        ({"command": "rm x", "exec_dir": "/etc"}, "PATH_REFUSED"),
+        ({"command": "rm x", "exec_dir": "a\0"}, "PATH_REFUSED"),
+        ({"command": "rm x", "exec_dir": "nowhere", "run_in_background": True}, "NOT_FOUND"),
+        ({"command": "rm x", "exec_dir": "nowhere", "bash_id": "new"}, "NOT_FOUND"),
+    ],
+)
+def test_what_cannot_run_is_refused_and_not_asked_about(normal: Pipe, arguments: dict[str, object], code: str) -> None:
+    assert text(normal.call("bash", **arguments)).startswith(f"Error {code}: ")
+
+
+def test_what_builds_finds_the_programs_of_the_project_first(workspace: Path, home: Path) -> None:
+    """A line that only reads does not: the project could have put its own `ls` there."""
+    programs = workspace / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("python", "pytest", "ls"):
+        (programs / name).write_text(f"#!/bin/sh\necho {name} of the project $*\n")
+        (programs / name).chmod(0o755)
+    (programs / "activate").write_text('PATH="$PWD/.venv/bin:$PATH"\n')
+    with served(workspace, home) as client:
+        for line in ("pytest -q", "./.venv/bin/pytest -q", ". .venv/bin/activate && pytest -q"):
+            assert bash(client, line) == "pytest of the project -q", line
+        assert bash(client, "python -m pytest") == "python of the project -m pytest"
+        assert bash(client, "pytest; ls") == "pytest of the project\nls of the project"
+        assert "of the project" not in bash(client, "ls")
 
 
 def test_restricted_has_no_commands(folders: tuple[Path, Path]) -> None:
@@ -116,10 +156,10 @@ def test_where_there_is_no_network_at_all_that_is_said_too(folders: tuple[Path, 
     (folders[0] / "far.py").write_text("import socket\nsocket.getaddrinfo('example.invalid', 80)\n")
     with served(*folders) as client:
         said = text(client.call("bash", command="python3 far.py"))
-    assert said.endswith("[commands have no network at the profile `normal` here]\n[exit code 1]"), said
+    assert said.endswith("[commands have no network at the profile `normal`]\n[exit code 1]"), said
 
 
-NEW = "[new since this began: `deep/.mcp.json`. Other programs obey what stands there, unasked: tell the person, and"
+NEW = "[new since this began: `deep/.mcp.json`. Other programs obey such files without asking: tell the user, and"
 
 
 def test_what_other_programs_obey_and_a_command_made_is_said(at: Pipe, folders: tuple[Path, Path]) -> None:

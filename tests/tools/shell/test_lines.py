@@ -17,7 +17,7 @@ def words(line: str) -> list[tuple[str, str, WordRole, bool]]:
 def test_each_word_says_what_it_is_and_whether_it_is_known() -> None:
     word, target = WordRole.WORD, WordRole.TARGET
     assert words("""A=b 2>/dev/null g"i"t 'a b' "$x" $(ls)""") == [
-        ("A=b", "A=b", WordRole.ASSIGNMENT, False),
+        ("A=b", "A=b", WordRole.ASSIGNMENT, True),
         ("/dev/null", "2>/dev/null", target, True),
         ("git", 'g"i"t', word, True),
         ("a b", "'a b'", word, True),

@@ -14,7 +14,7 @@ def test_in_a_shell_that_stays_folder_and_variables_last(at: Pipe, folders: tupl
     bash(at, "cd deep; x=5", bash_id="mine")
     assert bash(at, "pwd; echo $x; false", bash_id="mine").startswith(f"{folders[0]}/deep\n5\n\n[in shell bash_")
     assert "[exit code 1]" in bash(at, "false", shell_id="mine")
-    assert "goes on in its shell" in bash(at, "cat", bash_id="mine", timeout=0.3)
+    assert "continues in its shell" in bash(at, "cat", bash_id="mine", timeout=0.3)
     assert "hello" in text(at.call("write_to_shell", shell_id="mine", content="hello", press_enter=True))
     at.call("write_to_shell", bash_id="mine", content="\x04")
     assert bash(at, "echo $x", bash_id="mine").startswith("5")
@@ -34,10 +34,10 @@ def test_a_pattern_that_never_ends_is_stopped_and_others_go_on(at: Pipe) -> None
     answer, _ = at.until(slow)
     assert text(answer["result"]).startswith("Error TIMEOUT")
     assert quick < (time.monotonic() - begun) / 2
-    assert "no regular expression" in text(at.call("bash_output", bash_id=name, filter="("))
+    assert "not a regular expression" in text(at.call("bash_output", bash_id=name, filter="("))
     for bomb in ("(?:a{20000}){1000}", "(?:" * 330, "(?R)"):
-        assert "is not looked for: it" in text(at.call("bash_output", bash_id=name, offset=0, filter=bomb)), bomb
-        assert "is not looked for: it" in text(at.call("wait", seconds=1, bash_id=name, until=bomb)), bomb
+        assert "is not searched for: it" in text(at.call("bash_output", bash_id=name, offset=0, filter=bomb)), bomb
+        assert "is not searched for: it" in text(at.call("wait", seconds=1, bash_id=name, until=bomb)), bomb
     at.call("kill_shell", bash_id=name)
 
 
@@ -57,3 +57,12 @@ def test_everything_ends_with_the_client(folders: tuple[Path, Path]) -> None:
         client.call("bash", command="setsid sleep 522.25 & sleep 522.25", run_in_background=True)
         assert client.bye() == 0
     wait_until(lambda: not sleeping("522.25"))
+
+
+def test_no_line_becomes_an_earlier_one(at: Pipe, folders: tuple[Path, Path]) -> None:
+    """bash would put the earlier line between these quotes, and its first quote would end them."""
+    bash(at, "echo 'a\"; touch fired; echo \"b'", bash_id="remembers")
+    said = bash(at, 'echo "!echo"', bash_id="remembers")
+    assert said.startswith("!echo\n")
+    assert not (folders[0] / "fired").exists()
+    at.call("kill_shell", shell_id="remembers")

@@ -1,0 +1,267 @@
+"""Does a part of this line need the user's approval? Judges every command in it, in order.
+
+The line is judged as the words between its separators, not as a tree: whatever the grammar takes them for, each command
+must be known, with its words, redirections, assignments and expansions. What is not known here needs approval.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from mcp_server.model.protected import describe_change_risk
+from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
+from mcp_server.model.text import format_count, quote_text
+from tools.shell.awk_programs import find_awk_danger
+from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
+from tools.shell.lines import read_line
+from tools.shell.program_arguments import is_unknown, read_argument, show_argument
+from tools.shell.sed_scripts import read_sed_call
+from tools.shell.starters import STARTERS
+from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion
+from tools.shell.verdicts import CommandKind, NeedsApproval
+
+MAX_COMMANDS = 25
+NOT_JUDGED: Mapping[str, str] = {
+    "(": "a function or an array",
+    "((": "arithmetic",
+    "))": "arithmetic",
+    **dict.fromkeys((";;", ";&", ";;&"), "`case`"),
+}
+OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
+CLOSING = frozenset(("fi", "done", "}"))
+SUBCOMMANDS = frozenset("git npm pnpm yarn pip pip3 cargo go dotnet bundle composer".split())  # noqa: SIM905
+PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
+PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin)/([\w.+-]+)")
+ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
+SHELLS = frozenset(("bash", "sh", "dash"))
+REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
+STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
+"""Below the current folder, or in the temporary folder that belongs to the command alone."""
+HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
+
+
+@dataclass
+class LineJudge:
+    """Judges one line."""
+
+    _count: int = 0
+    """Commands so far."""
+    _left: str = ""
+    """The `cd` that may have left the project."""
+
+    def judge_line(self, line: ShellLine) -> CommandKind:
+        """Judge a line, or one within it. Raises NeedsApproval."""
+        return get_widest([self._judge_command(command) for command in line.commands])
+
+    def _judge_command(self, command: ShellCommand) -> CommandKind:
+        self._count += 1
+        if self._count > MAX_COMMANDS:
+            raise NeedsApproval(f"it runs more than {format_count(MAX_COMMANDS, 'command')}")
+        if command.joined in NOT_JUDGED:
+            raise NeedsApproval(f"{NOT_JUDGED[command.joined]} in a line is not judged")
+        if any("$((" in word.source or "$[" in word.source for word in command.words):
+            raise NeedsApproval("arithmetic in a line is not judged")
+        for expansion in command.expansions:
+            require_plain_expansion(expansion)
+        kinds = [self.judge_line(line) for line in command.nested]
+        words = command.words
+        if words and words[0].role is WordRole.KEYWORD:
+            words = _strip_keywords(words)
+        targets = [word for word in words if word.role is WordRole.TARGET]
+        kinds += [self._judge_redirection(target) for target in targets]
+        kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET], targets))
+        return get_widest(kinds)
+
+    def _judge_words(self, words: Sequence[ShellWord], targets: Iterable[ShellWord]) -> CommandKind:
+        settings = list(takewhile(lambda word: word.role is WordRole.ASSIGNMENT, words))
+        rest = words[len(settings) :]
+        if not rest:
+            return get_widest([judge_assignment(word, exported=False) for word in settings])
+        name = rest[0]
+        if not name.known:
+            raise NeedsApproval(f"{quote_text(name.source)} could be any program")
+        if not PROGRAM.fullmatch(name.source):
+            raise NeedsApproval(f"{quote_text(name.source)} is not the plain name of a program")
+        if name.text == "export":
+            return get_widest([judge_assignment(word, exported=True) for word in (*settings, *rest[1:])])
+        if name.text == "read":  # only `read` itself sees such a separator
+            settings = [word for word in settings if not word.source.startswith("IFS=")]
+        kinds = [judge_assignment(word, exported=True) for word in settings]
+        if not all(word.role is WordRole.WORD for word in rest):
+            raise NeedsApproval(_describe_unknown((name.text,)))
+        arguments = tuple(read_argument(word) for word in rest)
+        if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
+            return CommandKind.BUILDS
+        return get_widest([*kinds, self._judge_program(arguments)])
+
+    def _judge_program(self, words: Sequence[str]) -> CommandKind:
+        """Judge a program with its arguments, also one that another program starts."""
+        name, rest = words[0], words[1:]
+        if is_unknown(name) or not PROGRAM.fullmatch(name):
+            raise NeedsApproval(f"{quote_text(show_argument(name))} could be any program")
+        if project := PROJECT_PROGRAM.fullmatch(name):
+            self._require_project_folder(name)
+            # The project may have put anything there, so it never counts as reading.
+            self._judge_program((project[1], *rest))
+            return CommandKind.BUILDS
+        if name in READS and READS[name](rest):
+            return CommandKind.READS
+        if name in BUILDS and BUILDS[name](rest):
+            return CommandKind.BUILDS
+        if name in JUDGED:
+            return JUDGED[name](self, rest)
+        if name in STARTERS and (started := STARTERS[name](rest)) is not None:
+            return get_widest([self._judge_program(one) for one in started])
+        raise NeedsApproval(_describe_unknown(words))
+
+    def _require_project_folder(self, part: str) -> None:
+        if self._left:
+            raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {quote_text(self._left)}")
+
+    def _judge_redirection(self, word: ShellWord) -> CommandKind:
+        sign = REDIRECTION.match(word.source)
+        if sign is None:
+            raise NeedsApproval(f"the redirection {quote_text(word.source)} is not a plain one")
+        if sign[1].startswith("<<"):
+            return CommandKind.READS
+        if sign[1] in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text):
+            return CommandKind.READS
+        if sign[1] == "<":
+            # bash connects to the address in `/dev/tcp/HOST/PORT`.
+            if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
+                raise NeedsApproval(f"what {quote_text(word.source)} reads is not known to be a file")
+            return CommandKind.READS
+        if word.known and word.text in STREAMS:
+            return CommandKind.READS
+        if not word.known or not re.fullmatch(r"[^*?\[{~]+", word.source):
+            raise NeedsApproval(f"where {quote_text(word.source)} writes is not known")
+        return self._judge_writing(word.text)
+
+    def _judge_writing(self, *paths: str) -> CommandKind:
+        for path in paths:
+            if path == "/dev/null":
+                continue
+            if is_unknown(path) or path.startswith("-") or HIDDEN_MATCH.search(path):
+                raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
+            if not INSIDE.fullmatch(path):
+                raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
+            if not path.startswith("/"):
+                self._require_project_folder(path)
+            if risk := describe_change_risk(path):
+                raise NeedsApproval(risk.rstrip("."))
+        return CommandKind.BUILDS
+
+    def judge_cd(self, words: Sequence[str]) -> CommandKind:
+        if len(words) != 1 or is_unknown(words[0]) or words[0].startswith(("/", "-")) or ".." in words[0].split("/"):
+            self._left = " ".join(("cd", *map(show_argument, words)))
+        return CommandKind.READS
+
+    def judge_awk(self, words: Sequence[str]) -> CommandKind:
+        if danger := find_awk_danger(words):
+            raise NeedsApproval(f"`awk` may do more than print: {quote_text(show_argument(danger))}")
+        return CommandKind.READS
+
+    def judge_sed(self, words: Sequence[str]) -> CommandKind:
+        call = read_sed_call(words)
+        if isinstance(call, str):
+            raise NeedsApproval(f"`sed` may do more than edit text: {quote_text(show_argument(call))}")
+        return self._judge_writing(*call.files) if call.in_place else CommandKind.READS
+
+    def judge_tee(self, words: Sequence[str]) -> CommandKind:
+        return self._judge_writing(*(word for word in words if word not in ("-a", "--append")))
+
+    def judge_source(self, words: Sequence[str]) -> CommandKind:
+        if len(words) != 1 or not ACTIVATE.fullmatch(words[0]):
+            raise NeedsApproval(f"what {quote_text(' '.join(map(show_argument, words)))} contains is not known")
+        self._require_project_folder(words[0])
+        return CommandKind.BUILDS
+
+    def judge_shell(self, words: Sequence[str]) -> CommandKind:
+        """Judge the line in `bash -c LINE`; what follows it are its arguments."""
+        if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or is_unknown(words[1]):
+            raise NeedsApproval("it starts a shell whose commands are not in the line")
+        line = read_line(words[1])
+        if line is None:
+            raise NeedsApproval(f"bash may read {quote_text(words[1])} differently than it looks")
+        return self.judge_line(line)
+
+    def judge_npx(self, words: Sequence[str]) -> CommandKind:
+        """Judge `npx tsc`; with other options npx installs what they name."""
+        rest = words[1:] if words[:1] in (("--no-install",), ("--no",)) else words
+        if not rest or rest[0] not in NODE_TOOLS:
+            raise NeedsApproval(_describe_unknown(("npx", *words)))
+        return self._judge_program(rest)
+
+    def judge_package_runner(self, words: Sequence[str]) -> CommandKind:
+        """Judge what `uv run` or `poetry run` starts."""
+        if words[:1] != ("run",) or len(words) < 2:
+            raise NeedsApproval(
+                f"{quote_text(' '.join(map(show_argument, words[:1])))} is not known to only build or test"
+            )
+        self._judge_program(words[1:])
+        return CommandKind.BUILDS
+
+
+JUDGED = {
+    **dict.fromkeys(("cd", "pushd", "popd"), LineJudge.judge_cd),
+    **dict.fromkeys(("awk", "gawk", "mawk"), LineJudge.judge_awk),
+    "sed": LineJudge.judge_sed,
+    "tee": LineJudge.judge_tee,
+    **dict.fromkeys((".", "source"), LineJudge.judge_source),
+    **dict.fromkeys(SHELLS, LineJudge.judge_shell),
+    "npx": LineJudge.judge_npx,
+    **dict.fromkeys(("uv", "poetry"), LineJudge.judge_package_runner),
+}
+
+
+def get_widest(kinds: Sequence[CommandKind]) -> CommandKind:
+    return CommandKind.BUILDS if CommandKind.BUILDS in kinds else CommandKind.READS
+
+
+def _strip_keywords(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
+    """Return the words behind `if`, `do`, `!` and the like."""
+    for at, word in enumerate(words):
+        if word.role is not WordRole.KEYWORD:
+            return words[at:]
+        if word.source == "for":
+            return _strip_loop(words[at + 1 :])
+        if word.source not in OPENING and word.source not in CLOSING:
+            raise NeedsApproval(f"{quote_text(word.source)} in a line is not judged")
+    return ()
+
+
+def _strip_loop(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
+    """Check the words behind `for`: a name and the values it takes, which run nothing."""
+    require_own_variable(words[0].text if words else "")
+    for word in words[2:]:
+        if word.role is WordRole.WORD and not word.known:
+            continue
+        read_argument(word)
+    return ()
+
+
+def _fits_find(words: Sequence[str]) -> bool:
+    return STARTERS["find"](words) is not None
+
+
+def _describe_unknown(words: Sequence[str]) -> str:
+    """Name what is not known: a word, if the rest of the command is known without it, or the command."""
+    name, rest = words[0], words[1:]
+    known = [table[name] for table in (READS, BUILDS, {"find": _fits_find}) if name in table]
+    # The value of an option would take the option's place: leave out options first.
+    for at in sorted(range(len(rest)), key=lambda at: rest[at][:1] != "-"):
+        if any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
+            shown = quote_text(show_argument(rest[at]))
+            if rest[at] != show_argument(rest[at]):
+                return f"{shown} could become an option of {quote_text(name)}"
+            return f"{quote_text(_get_start(words[: at + 1]))} with {shown} is not known to only read, build or test"
+    return f"{quote_text(_get_start(words) if known else name)} is not known to only read, build or test"
+
+
+def _get_start(words: Sequence[str]) -> str:
+    """Return the program, with its subcommand or module if it has one."""
+    if words[1:2] == ("-m",):
+        return " ".join(words[:3])
+    return " ".join(words[:2]) if words[0] in SUBCOMMANDS and words[1:2] and words[1][:1] != "-" else words[0]

@@ -1,0 +1,67 @@
+"""What will a program get for a word of the line, as far as that is known before bash expands it?
+
+Programs see strings, so unknown words are strings here as well: marked ones that no table takes for an option it knows.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from mcp_server.model.shell import ShellWord, WordRole
+from mcp_server.model.text import quote_text
+from tools.shell.variables import NUMBER
+from tools.shell.verdicts import NeedsApproval
+
+ONE_UNKNOWN, SOME_UNKNOWN = "-$1:", "-$*:"
+"""In front of the source of a word that may become anything: one word, or any number of them."""
+EXPANDED = frozenset("*?[{~")
+QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+PLAIN_BRACES = re.compile(r"[\w./-]*[\w/](?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
+"""Such as `src/{a,b}.py`. Others can spell names that nobody reads, as in `.{env,x}`."""
+LIST = re.compile(r"\$(?:[@*]|\{[@*])")
+
+Fits: TypeAlias = Callable[[Sequence[str]], bool]
+"""Is a program harmless with these arguments?"""
+
+
+def may_have_any_words(_: Sequence[str]) -> bool:
+    return True
+
+
+def is_unknown(argument: str) -> bool:
+    return argument.startswith((ONE_UNKNOWN, SOME_UNKNOWN))
+
+
+def show_argument(argument: str) -> str:
+    """Return it as it stands in the line."""
+    if is_unknown(argument):
+        return argument[len(ONE_UNKNOWN) :]
+    return argument[1:] if argument[:1] == "-" and argument[1:2] in EXPANDED and argument[1:2] else argument
+
+
+def read_argument(word: ShellWord) -> str:
+    if word.role is not WordRole.WORD:
+        raise NeedsApproval(f"{quote_text(word.source)} is not a plain word")
+    bare = QUOTED.sub("", word.source)
+    if not word.known:
+        return _read_unknown(word, bare)
+    if BRACES.search(bare) and not PLAIN_BRACES.fullmatch(word.source):
+        raise NeedsApproval(f"{quote_text(word.source)} stands for several words")
+    # It may become the name of any file, and such a name may look like an option.
+    may_match = word.text[:1] in EXPANDED and bare[:1] == word.text[:1] and word.text not in ("{}", "[", "[[")
+    return f"-{word.text}" if word.text and may_match else word.text
+
+
+def _read_unknown(word: ShellWord, bare: str) -> str:
+    if NUMBER.fullmatch(word.source):
+        return "0"
+    nested = "`" in word.source or "$(" in word.source
+    whole = re.fullmatch('"[^"]*"', word.source) is not None
+    single = (whole or (not nested and "$" not in bare)) and not LIST.search(word.source)
+    if word.text == "$()" and word.source[:1] in "<>":  # a process substitution becomes the name of a pipe
+        return "/dev/fd/63"
+    if not single or "{" in bare:
+        return SOME_UNKNOWN + word.source
+    # What begins with known text cannot become an option.
+    return word.text if word.text[:1] not in ("-", "$", "", *EXPANDED) else ONE_UNKNOWN + word.source

@@ -1,0 +1,79 @@
+"""Does this sed script only edit text? Judged by its text.
+
+sed starts programs with `e`, also as a flag of `s`, and reads and writes files with `r`, `w` and the like. A script
+that this module cannot take apart needs approval.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tools.shell.program_arguments import is_unknown
+
+ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]*\])*/[IM]*)"
+RANGE = re.compile(rf"[ \t;\n]*(?:{ADDRESS}(?:[ \t]*,[ \t]*(?:[+~][0-9]+|{ADDRESS}))?)?[ \t]*!?[ \t]*", re.DOTALL)
+COMMAND = re.compile(
+    r"""
+      [{}=dDgGhHnNpPxzF]
+    | [qQlL][ ]?[0-9]*
+    | [btT:][ ]?[A-Za-z0-9_]*
+    | [aic][ \t]*\\?\n?(?:[^\\\n]|\\.)*
+    | y(?P<y>[/|,:#@])(?:(?!(?P=y))[^\\\n]|\\.)*(?P=y)(?:(?!(?P=y))[^\\\n]|\\.)*(?P=y)
+    | s(?P<s>[/|,:\#@!%+_])(?P<regex>(?:(?!(?P=s))[^\\\n]|\\.)*)(?P=s)(?:(?!(?P=s))[^\\\n]|\\.)*(?P=s)[gpiIM0-9]*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+BRACKETS = re.compile(r"\\.|\[\^?\]?[^\]]*\]", re.DOTALL)
+END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|#[^\n]*|$)")
+GIVING = re.compile(r"-[nErsuz]*e|--expression")
+"""Options that take the next word as a script."""
+FLAGS = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|posix)")
+IN_PLACE = re.compile(r"-[nErsz]*i(?:\.\w+)?|--in-place(?:=\.\w+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class SedCall:
+    in_place: bool
+    files: tuple[str, ...]
+
+
+def read_sed_call(words: Sequence[str]) -> SedCall | str:
+    """Take the words after `sed` apart, or return the part that may do more than edit text."""
+    scripts, others, in_place, at = list[str](), list[str](), False, 0
+    while at < len(words):  # an option may stand anywhere
+        word = words[at]
+        if is_unknown(word):
+            return word
+        if GIVING.fullmatch(word):
+            scripts += words[at + 1 : at + 2]
+            at += 1
+        elif word.startswith("--expression="):
+            scripts.append(word.partition("=")[2])
+        elif IN_PLACE.fullmatch(word):
+            in_place = True
+        elif not word.startswith("-") or word == "-":
+            others.append(word)
+        elif not FLAGS.fullmatch(word):
+            return word
+        at += 1
+    if not scripts:
+        scripts, others = others[:1], others[1:]
+    if not scripts or any(is_unknown(script) for script in scripts):
+        return next((script for script in scripts if is_unknown(script)), "sed")
+    return find_sed_danger("\n".join(scripts)) or SedCall(in_place, tuple(others))
+
+
+def find_sed_danger(script: str) -> str:
+    """Return the script from the first command that may do more than edit text; empty if there is none."""
+    at = 0
+    while script[at:].strip(" \t;\n"):
+        at = RANGE.match(script, at).end()  # pyright: ignore[reportOptionalMemberAccess]  # it matches nothing as well
+        command = COMMAND.match(script, at)
+        # Some versions of sed let a delimiter stand between brackets, others end the expression there.
+        if command is None or (command["regex"] is not None and "[" in BRACKETS.sub("", command["regex"])):
+            return script[at:] or script
+        end = END.match(script, command.end()) if command[0] not in ("{", "}") else command
+        if end is None:
+            return script[at:]
+        at = end.end()
+    return ""

@@ -1,0 +1,121 @@
+"""Which programs do these words start, behind `timeout`, `env`, `xargs` and the like?
+
+A closed list. Each entry knows the options that only say how the program runs; with any other option, the line needs
+approval. `sudo`, `setsid`, `exec`, `watch` and many more are not here.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, is_unknown
+from tools.shell.variables import judge_variable
+
+Starts: TypeAlias = Callable[[Sequence[str]], "list[tuple[str, ...]] | None"]
+"""Returns the words of each program that is started; None if there may be more to it."""
+
+
+def skip_options(flags: str, valued: str = "(?!)", positions: int = 0) -> Starts:
+    """Skip options, those that take the next word, and as many words in front of the program."""
+    flag, takes_value = re.compile(flags), re.compile(valued)
+
+    def start(words: Sequence[str]) -> list[tuple[str, ...]] | None:
+        at = 0
+        while at < len(words) and words[at].startswith("-"):
+            if takes_value.fullmatch(words[at]):
+                at += 2
+            elif flag.fullmatch(words[at]):
+                at += 1
+            else:
+                return None
+        if any(is_unknown(word) for word in words[: at + positions]):
+            return None
+        return [tuple(words[at + positions :])] if at + positions < len(words) else None
+
+    return start
+
+
+def start_with_environment(words: Sequence[str]) -> list[tuple[str, ...]] | None:
+    at = 0
+    while at < len(words) and (words[at] in ("-i", "-") or re.fullmatch(r"[A-Za-z_]\w*=.*", words[at], re.DOTALL)):
+        if "=" in words[at]:
+            judge_variable(words[at].partition("=")[0], exported=True)
+        at += 1
+    return [tuple(words[at:])] if at < len(words) and words[at][:1] != "-" else None
+
+
+READ_BY_XARGS = "what xargs reads"
+XARGS_FLAGS = re.compile(r"-[0rtx]+|-[nLPsd].+|--(?:null|no-run-if-empty)")
+
+
+def start_for_each_input(words: Sequence[str]) -> list[tuple[str, ...]] | None:
+    """What `xargs` adds may be anything. Given `-I`, it replaces that text wherever it stands."""
+    at, replaced = 0, ""
+    while at < len(words) and words[at].startswith("-"):
+        if words[at].startswith("-I") and not is_unknown(words[at]):
+            replaced = words[at][2:] or "".join(words[at + 1 : at + 2])
+            at += 1 if words[at] != "-I" else 2
+        elif words[at] in ("-n", "-L", "-P", "-s", "-d"):
+            at += 2
+        elif XARGS_FLAGS.fullmatch(words[at]) and not is_unknown(words[at]):
+            at += 1
+        else:
+            return None
+    if is_unknown(replaced):
+        return None
+    if replaced:
+        return [tuple(f"{ONE_UNKNOWN}{word}" if replaced in word else word for word in words[at:] or ("echo",))]
+    return [(*(words[at:] or ("echo",)), f"{SOME_UNKNOWN}{READ_BY_XARGS}")]
+
+
+FIND_TESTS = re.compile(
+    "-(?:name|iname|path|ipath|wholename|regex|iregex|type|xtype|size|mtime|atime|ctime|mmin|amin|newer|perm|user|group"
+    "|maxdepth|mindepth|links|samefile|printf)"
+)
+FIND_FLAGS = re.compile(
+    "[(),!]|-(?:empty|print|print0|ls|not|and|or|o|a|prune|quit|true|false|readable|writable|executable|depth|xdev|mount"
+    "|follow|daystart|[HLP])?"
+)
+FIND_STARTS = frozenset(("-exec", "-execdir"))
+
+
+def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:
+    """Read the words of `find`: what it looks for, and the programs that it starts."""
+    started: list[tuple[str, ...]] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if FIND_TESTS.fullmatch(word):
+            if at + 1 >= len(words) or words[at + 1].startswith((SOME_UNKNOWN, "-*", "-?", "-[")):
+                return None
+            at += 2
+        elif word in FIND_STARTS:
+            end = next((end for end in range(at + 1, len(words)) if words[end] in (";", "+")), None)
+            if end is None or end == at + 1 or (words[end] == "+" and words[end - 1] != "{}"):
+                return None
+            started.append(tuple(_read_found_name(one) for one in words[at + 1 : end]))
+            at = end + 1
+        elif not word.startswith("-") or FIND_FLAGS.fullmatch(word):
+            at += 1
+        else:
+            return None
+    return started
+
+
+def _read_found_name(word: str) -> str:
+    """A name that `find` fills in begins with the folder where it looked, so it is never an option."""
+    return "./{}" if word == "{}" else f"{ONE_UNKNOWN}{word}" if "{}" in word else word
+
+
+STARTERS: Mapping[str, Starts] = {
+    "timeout": skip_options(
+        "--(?:foreground|preserve-status|verbose|(?:signal|kill-after)=.+)|-v|-[sk][A-Za-z0-9.]+", "-[sk]", 1
+    ),
+    "nice": skip_options(r"-n?-?\d+|--adjustment=-?\d+", "-n"),
+    "time": skip_options("-p"),
+    "command": skip_options("(?!)"),
+    "stdbuf": skip_options(r"-[ioe](?:L|\d+)|--(?:input|output|error)=(?:L|\d+)"),
+    "env": start_with_environment,
+    "xargs": start_for_each_input,
+    "find": start_for_each_file,
+}

@@ -1,0 +1,60 @@
+"""Which variables may a line set unasked, and which expansions only insert text?"""
+
+import re
+
+from mcp_server.model.shell import ShellWord
+from mcp_server.model.text import quote_text
+from tools.shell.verdicts import CommandKind, NeedsApproval
+
+LOADING = frozenset(("PYTHONPATH", "NODE_PATH"))
+"""They decide which code an interpreter loads, so nothing that sets one only reads."""
+DISPLAYING = """
+CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS TERM LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC
+LC_TIME TZ DEBUG VERBOSE NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8
+RUST_BACKTRACE RUST_LOG
+"""
+ENVIRONMENT = LOADING.union(DISPLAYING.split())
+"""What programs may be told by their environment. A closed list: `LD_PRELOAD`, `PATH`, `BASH_ENV` or `GIT_SSH_COMMAND`
+would choose what runs."""
+OWN = re.compile(r"(?!_$)[a-z_][a-z0-9_]*|[A-Z][0-9]?")
+"""Variables of the line itself: neither bash nor our environment gives such a name a meaning, and none is exported."""
+OWN_WORDS = frozenset("FILE FILES DIR DIRS NAME COUNT OUT OUTPUT RESULT BRANCH SRC DEST MSG REPLY".split())  # noqa: SIM905
+EXACT = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0")
+
+PLAIN_EXPANSION = re.compile(
+    r"\$(?:\w+|[@*#?$!-])"  # $x $1 $@ $?
+    r"|\$\{#?\w+\}"  # ${x} ${#x}
+    r"|\$\{\w+(?:%%?|##?|:?[-+]|//?|,,?|\^\^?)[\w ./*?:,=+-]*\}"  # ${x%.py} ${x:-none} ${x/a/b}
+    r"|\{\w+\.\.\w+\}"  # {1..9}
+)
+"""The others can run commands: `${x@P}`, `${!x}`, `${x:y}`, `${x[y]}`; or set a variable: `${x:=y}`."""
+NUMBER = re.compile(r"\"?\$(?:[?#$]|\{[?#$]\}|\{#\w+\})\"?")
+"""Expansions that are always a number."""
+
+
+def require_plain_expansion(source: str) -> None:
+    if not PLAIN_EXPANSION.fullmatch(source):
+        raise NeedsApproval(f"{quote_text(source)} can do more than insert a value")
+
+
+def is_own_variable(name: str) -> bool:
+    return OWN.fullmatch(name) is not None or name in OWN_WORDS
+
+
+def require_own_variable(name: str) -> None:
+    if not is_own_variable(name):
+        raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
+
+
+def judge_assignment(word: ShellWord, exported: bool) -> CommandKind:
+    """`exported` if a program sees it: only what is on the list may reach one."""
+    name = word.text.partition("=")[0].removesuffix("+")
+    if EXACT.fullmatch(word.source):
+        return CommandKind.READS
+    return judge_variable(name, exported)
+
+
+def judge_variable(name: str, exported: bool) -> CommandKind:
+    if name not in ENVIRONMENT and (exported or not is_own_variable(name)):
+        raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
+    return CommandKind.BUILDS if name in LOADING else CommandKind.READS
