@@ -9,7 +9,7 @@ import anyio.to_thread
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import escape_as_json
+from mcp_server.model.text import escape_for_person
 from mcp_server.state.store import Store
 
 FREE_ANSWER = {
@@ -24,7 +24,7 @@ MODEL_ASKS = "The model asks you this, and your answer goes to the model. menuga
 
 def mark_as_models_words(message: str) -> str:
     """Mark every line, or a model could imitate a question of ours and get the answer that is meant for us."""
-    return "\n".join([MODEL_ASKS, "", *(f"| {escape_as_json(line)}" for line in message.split("\n"))])
+    return "\n".join([MODEL_ASKS, "", *(f"| {escape_for_person(line, one_line=True)}" for line in message.split("\n"))])
 
 
 @dataclass(frozen=True)

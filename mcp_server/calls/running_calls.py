@@ -12,7 +12,7 @@ import anyio
 
 from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem
-from mcp_server.model.text import replace_unprintable
+from mcp_server.model.text import escape_for_person
 from mcp_server.state.processes import read_start_time
 from mcp_server.state.running_calls import RunningClient, RunningWork, remove_running_calls, write_running_calls
 
@@ -145,7 +145,7 @@ class RunningCall:
 
     def describe_subject(self, redact: Callable[[str], str]) -> str:
         """The first words of what it is about."""
-        about = replace_unprintable(" ".join(redact(self.about).split()), "")
+        about = escape_for_person(" ".join(redact(self.about).split()), one_line=True)
         return about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_server.model.approvals import Approval, parse_approval
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import EPOCH, Transaction, View, to_whole_number
 
 POSTURE_CHANGED = "the posture was changed since it was asked"
@@ -20,7 +20,7 @@ STOPPED = "the run it was asked in was stopped"
 
 
 def find_approval(view: View, id: str) -> Approval | None:
-    row = view.fetch_one("SELECT * FROM approvals WHERE id = :id", id=escape_surrogates(id))
+    row = view.fetch_one("SELECT * FROM approvals WHERE id = :id", id=escape_for_model(id))
     approval = approval_from_row(view, row) if row else None
     return _void_after_posture_change(view, approval) if approval else None
 
@@ -37,7 +37,7 @@ def load_approvals(view: View) -> Sequence[Approval]:
 
 def _void_after_posture_change(view: View, approval: Approval) -> Approval:
     """Void a question asked under another posture: it approves nothing, whatever the answer."""
-    row = view.link.cursor.execute(EPOCH, (escape_surrogates(approval.wanted.principal),)).fetchone()
+    row = view.link.cursor.execute(EPOCH, (escape_for_model(approval.wanted.principal),)).fetchone()
     has_changed = row is not None and to_whole_number(row[0]) != approval.wanted.epoch
     return replace(approval, void=POSTURE_CHANGED) if has_changed and not approval.void else approval
 
@@ -65,9 +65,7 @@ def void_approvals(tx: Transaction, principal: str, session: str | None) -> None
 
 
 def load_principal_approvals(view: View, principal: str) -> list[Approval]:
-    rows = view.fetch_all(
-        "SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(principal)
-    )
+    rows = view.fetch_all("SELECT * FROM approvals WHERE principal = :principal", principal=escape_for_model(principal))
     return [approval for row in rows if (approval := approval_from_row(view, row)) is not None]
 
 
@@ -93,8 +91,8 @@ def write_approval(tx: Transaction, approval: Approval) -> None:
         "INSERT INTO approvals (id, principal, asked, expires, body, mac)"
         " VALUES (:id, :principal, :asked, :expires, :body, :mac)"
         " ON CONFLICT (id) DO UPDATE SET body = excluded.body, mac = excluded.mac",
-        id=escape_surrogates(approval.id),
-        principal=escape_surrogates(approval.wanted.principal),
+        id=escape_for_model(approval.id),
+        principal=escape_for_model(approval.wanted.principal),
         asked=approval.asked,
         expires=approval.expires,
         body=body,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import Message
 from mcp_server.state.engine.transaction import Transaction, View
 
@@ -31,4 +31,4 @@ def _message_from_row(row: Mapping[str, Any]) -> Message:
 
 def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:
     for id in ids:
-        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=escape_surrogates(id))
+        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=escape_for_model(id))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from mcp_server.model.text import escape_unprintable
+from mcp_server.model.text import escape_for_person
 
 
 class ViewError(Exception):
@@ -11,7 +11,7 @@ class ViewError(Exception):
 
 def format_one_line(text: str) -> str:
     """Somebody else's words inside a line of ours, with line breaks escaped so that they cannot fake another line."""
-    return escape_unprintable(text).replace("\n", r"\n").replace("\t", r"\t")
+    return escape_for_person(text, one_line=True)
 
 
 def format_time(at_ns: int) -> str:

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.text import to_one_line, to_plain_text
+from mcp_server.model.text import escape_for_model, to_one_line
 from tools.git import porcelain
 from tools.git.diff import describe_source
 from tools.git.patch import PatchRequest, read_patch
@@ -90,7 +90,7 @@ def _parse_commit(row: Sequence[bytes]) -> dict[str, Any]:
     if refs:
         commit["refs"] = [to_one_line(ref) for ref in refs.split(b", ")]
     if body.strip():
-        text = to_plain_text(body).strip("\n")
+        text = escape_for_model(body).strip("\n")
         commit["body"] = text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
     return commit
 

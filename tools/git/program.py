@@ -16,7 +16,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.processes import Command, CommandResult, Processes
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import to_one_line, to_plain_text
+from mcp_server.model.text import escape_for_model, to_one_line
 from tools.git.permissions import CONFIG_FILES, MAX_CONFIG_BYTES, may_be_shared, to_umask
 from tools.git.repository import Repository, find_repository
 
@@ -311,6 +311,6 @@ def _describe_unwritable_folder(result: CommandResult, processes: Processes) -> 
 
 def _format_complaint(result: CommandResult) -> str:
     """Format what git complained about as the end of a sentence."""
-    complaint = to_plain_text(result.err[-MAX_COMPLAINT_BYTES:]).strip()
+    complaint = escape_for_model(result.err[-MAX_COMPLAINT_BYTES:]).strip()
     lines = [line for line in complaint.split("\n") if line.strip() and not line.startswith("hint:")]
     return f":\n{chr(10).join(lines)}" if lines else f" (exit code {result.code})."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Done
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 from tools.lsp.definitions import PAGE
 from tools.lsp.locations import SortedPlaces, TextCache, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem
@@ -36,7 +36,7 @@ class LspQuestion:
 
 
 def render_text_answer(question: LspQuestion, answer: LspAnswer) -> Done:
-    text = make_visible(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
+    text = escape_for_model(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
     shown = text or f"`{question.server.name}` has nothing to say about `{question.arguments['symbol']}` there."
     return Done(f"{shown}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
 
@@ -68,7 +68,7 @@ def _render_item(item: LspItem, path: str, texts: TextCache) -> list[str]:
         line = texts.format_line(item.place, path, item.note)
         return [] if line is None else [line]
     if not item.place.start:
-        return [f"{make_visible(path)}\t{make_visible(edit.text)}" for edit in item.edits]
+        return [f"{escape_for_model(path)}\t{escape_for_model(edit.text)}" for edit in item.edits]
     return _render_edited_lines(item, path, texts)
 
 
@@ -86,7 +86,7 @@ def _render_edited_lines(item: LspItem, path: str, texts: TextCache) -> list[str
         if span and span[0] >= copied_to:
             after += text.text[copied_to : span[0]] + edit.text
             copied_to = span[1]
-    prefix = f"{make_visible(path)}:{number}:{column}\t"
+    prefix = f"{escape_for_model(path)}:{number}:{column}\t"
     before, after = text.text[start:stop], after + text.text[copied_to:stop]
     return [
         *(f"{prefix}- {format_shown_line(line)}" for line in before.split("\n")),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.model.results import Refusal
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.chain import (
     GENESIS,
     Anchor,
@@ -128,7 +128,7 @@ class Transaction(View):
 
     def get_epoch(self, principal: str) -> int:
         if principal not in self.epochs:
-            row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
+            row = self.link.cursor.execute(EPOCH, (escape_for_model(principal),)).fetchone()
             self.epochs[principal] = to_whole_number(row[0]) if row else 0
         return self.epochs[principal]
 
