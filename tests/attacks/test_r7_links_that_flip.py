@@ -206,7 +206,8 @@ def test_no_flip_deletes_what_was_not_shown(ground: Path, home: Path, config: st
             for turn in range(scale(400, 20)):
                 call = {"path": PATHS[turn % len(PATHS)]}
                 answer = one.call("fs_delete", **call)
-                if "APPROVAL_REQUIRED" in said(answer):
+                # An earlier approval may have been for what is there again, and then names no question.
+                if "menugate approve " in said(answer):
                     approve(ground, home, answer)
                     one.call("fs_delete", **call)
     assert kept(ground) == before
