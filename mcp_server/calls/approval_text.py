@@ -10,7 +10,7 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import Approval, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
-from mcp_server.model.text import escape_as_json, format_count, quote_as_json
+from mcp_server.model.text import escape_for_person, format_count, quote_as_json
 from mcp_server.model.tools import Arguments, Tool
 
 # How does a question show an argument, so that every character is visible and it can be read back exactly?
@@ -66,7 +66,7 @@ def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
 def mark_secrets(text: str, redactor: Redactor) -> str:
     """Format a sentence of ours that quotes arguments: on one line, with known secrets marked."""
     return "".join(
-        format_secret_mark(piece) if secret else escape_as_json(piece)
+        format_secret_mark(piece) if secret else escape_for_person(piece, one_line=True)
         for piece, secret in redactor.split_at_secrets(text)
     )
 

@@ -28,7 +28,7 @@ MODEL_ASKS = "The model asks you this, and your answer goes to the model. menuga
 
 def mark_as_models_words(message: str) -> str:
     """Mark every line, or a model could imitate a question of ours and get the answer that is meant for us."""
-    return "\n".join([MODEL_ASKS, "", *(f"| {escape_as_json(line)}" for line in message.split("\n"))])
+    return "\n".join([MODEL_ASKS, "", *(f"| {escape_for_person(line, one_line=True)}" for line in message.split("\n"))])
 
 
 MESSAGE = "message"

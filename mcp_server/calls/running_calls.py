@@ -148,7 +148,7 @@ class RunningCall:
 
     def describe_subject(self, redact: Callable[[str], str]) -> str:
         """The first words of what it is about."""
-        about = replace_unprintable(" ".join(redact(self.about).split()), "")
+        about = escape_for_person(" ".join(redact(self.about).split()), one_line=True)
         return about if len(about) <= MOST_SHOWN else f"{about[: MOST_SHOWN - 1]}…"
 
 

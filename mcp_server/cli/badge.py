@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_server.cli.output import PLAIN_WIDTH, get_width, say, say_prose
 from mcp_server.model.posture import AXES
-from mcp_server.model.text import escape_unprintable
+from mcp_server.model.text import escape_for_person
 from mcp_server.settings import may_use_colours
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def set_terminal_title(posture: "Posture", project: str) -> None:
     from mcp_server.policy.badge import format_title
 
     if sys.stdout.isatty() and may_use_colours():
-        print(f"\x1b]0;{escape_unprintable(format_title(posture, project))}\x07", end="", flush=True)
+        print(f"\x1b]0;{escape_for_person(format_title(posture, project))}\x07", end="", flush=True)
 
 
 def show_pending_changes(choice: "PostureChoice | None") -> None:

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         print_json(result_from_ending(ending))
     elif isinstance(ending, Problem):
-        print(escape_unprintable(ending.text), file=sys.stderr)
+        print(escape_for_person(ending.text), file=sys.stderr)
     else:
         say(ending.text)
         for line in describe_hidden_blocks(cast("Done", ending)):
@@ -221,7 +221,8 @@ def describe_json_fault(text: str, place: str, wrong: json.JSONDecodeError) -> s
     lines, at = text.split("\n"), wrong.colno - 1
     line = lines[wrong.lineno - 1] if wrong.lineno <= len(lines) else ""
     start = max(0, at - MAX_SHOWN_CHARS // 2)
-    shown = replace_unprintable(line[start : start + MAX_SHOWN_CHARS], " ")
+    # One sign for each, so that the mark below stands under the right one.
+    shown = "".join(sign if sign.isprintable() else " " for sign in line[start : start + MAX_SHOWN_CHARS])
     where = f"{place}: not JSON at line {wrong.lineno}, column {wrong.colno}: {wrong.msg.lower()}"
     return f"{where}\n  {shown}\n  {' ' * (at - start)}^"
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from textwrap import fill
 from typing import Any, Protocol, TextIO
 
-from mcp_server.model.text import escape_unprintable
+from mcp_server.model.text import escape_for_person
 from mcp_server.settings import may_use_colours, read_columns
 from mcp_server.views.text import ViewError, format_one_line
 
@@ -83,7 +83,7 @@ def say(*parts: str | tuple[str, str]) -> None:
     Flushed even into a pipe: a program that waits for the line `ready` must see it as soon as it is true.
     """
     pieces = (
-        escape_unprintable(part) if isinstance(part, str) else colour(escape_unprintable(part[0]), part[1])
+        escape_for_person(part) if isinstance(part, str) else colour(escape_for_person(part[0]), part[1])
         for part in parts
     )
     print("".join(pieces), flush=True)
@@ -92,7 +92,7 @@ def say(*parts: str | tuple[str, str]) -> None:
 def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:
     """Print sentences, wrapped at the width of the terminal; a pair is a text and its colour."""
     pieces = [
-        (escape_unprintable(part), "") if isinstance(part, str) else (escape_unprintable(part[0]), part[1])
+        (escape_for_person(part), "") if isinstance(part, str) else (escape_for_person(part[0]), part[1])
         for part in parts
     ]
     wrapped = wrap_text("".join(text for text, _ in pieces), get_width(sys.stdout), indent)
@@ -113,7 +113,7 @@ def note(text: str) -> None:
 
 def complain(text: str) -> None:
     head = "menugate:"
-    wrapped = wrap_text(f"{head} {escape_unprintable(text)}", get_width(sys.stderr)).removeprefix(head)
+    wrapped = wrap_text(f"{head} {escape_for_person(text)}", get_width(sys.stderr)).removeprefix(head)
     print(f"{colour(head, 'red', sys.stderr)}{wrapped}", file=sys.stderr)
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from mcp_server.cli.commands import COMMANDS, GROUPS
 from mcp_server.cli.output import PLAIN_WIDTH, colour, complain, get_width, wrap_text
-from mcp_server.model.text import escape_unprintable
+from mcp_server.model.text import escape_for_person
 
 MIN_WIDTH, MAX_WIDTH = 30, 110
 """Columns: narrower help is unreadable, and wider help is tiring to read."""
@@ -165,7 +165,7 @@ def complain_about_usage(message: str, command: argparse.ArgumentParser) -> None
     print(render_usage(command), file=sys.stderr)
     name = command.prog.partition(" ")[2]
     more = f"`menugate help {name}` explains it, with examples." if name else "`menugate help` lists every command."
-    print(wrap_text(escape_unprintable(more), get_width(sys.stderr)), file=sys.stderr)
+    print(wrap_text(escape_for_person(more), get_width(sys.stderr)), file=sys.stderr)
 
 
 def describe_wrong_choice(action: argparse.Action, value: object) -> str:

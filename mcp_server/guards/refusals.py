@@ -6,11 +6,13 @@ import stat
 from collections.abc import Callable
 
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 
 
 def build_path_refusal(message: str, way_out: str = "") -> Refusal:
-    return Refusal(Problem(Code.PATH_REFUSED, escape_surrogates(message), escape_surrogates(way_out)))
+    return Refusal(
+        Problem(Code.PATH_REFUSED, escape_for_model(message, one_line=True), escape_for_model(way_out, one_line=True))
+    )
 
 
 def build_outside_refusal(path: str, root: str) -> Refusal:
@@ -80,19 +82,23 @@ def build_unconfirmed_refusal(path: str, real: str, verb: str) -> Refusal:
 
 def build_not_granted_refusal(message: str) -> Refusal:
     return Refusal(
-        Problem(Code.NOT_GRANTED, escape_surrogates(message), "Use a tool whose description says that it does this.")
+        Problem(
+            Code.NOT_GRANTED,
+            escape_for_model(message, one_line=True),
+            "Use a tool whose description says that it does this.",
+        )
     )
 
 
 def build_stale_refusal(path: str, change: str) -> Refusal:
     """`change`: what happened to the file, such as `changed`."""
-    message = escape_surrogates(f"`{path}` {change} since it was read; nothing was written.")
+    message = escape_for_model(f"`{path}` {change} since it was read; nothing was written.", one_line=True)
     return Refusal(Problem(Code.STALE, message, "Read it again, then repeat the call."))
 
 
 def build_moved_refusal(path: str, change: str) -> Refusal:
     """`change`: what is no longer as the user was shown it."""
-    message = escape_surrogates(f"`{path}` {change}; nothing was done.")
+    message = escape_for_model(f"`{path}` {change}; nothing was done.", one_line=True)
     return Refusal(Problem(Code.STALE, message, "Call again, and the user is asked about it as it is now."))
 
 
@@ -104,13 +110,13 @@ def build_ruled_out_refusal(path: str, real: str) -> Refusal:
 
 
 def build_entry_count_refusal(path: str, limit: int) -> Refusal:
-    message = escape_surrogates(f"`{path}` has more than {limit:,} entries.")
+    message = escape_for_model(f"`{path}` has more than {limit:,} entries.", one_line=True)
     return Refusal(Problem(Code.TOO_LARGE, message, "List a folder further down, or narrow it with `glob`."))
 
 
 def build_not_folder_refusal(path: str) -> Refusal:
     message = f"`{path}` is not a folder, so nothing can be created below it."
-    return Refusal(Problem(Code.ALREADY_EXISTS, escape_surrogates(message), "Choose another path."))
+    return Refusal(Problem(Code.ALREADY_EXISTS, escape_for_model(message, one_line=True), "Choose another path."))
 
 
 def build_move_refusal(error: OSError, old: str, new: str) -> Refusal:
@@ -124,7 +130,7 @@ def build_move_refusal(error: OSError, old: str, new: str) -> Refusal:
 
 def build_os_refusal(error: OSError, path: str, root: str) -> Refusal:
     """Turn what the operating system answered about this path into a refusal that a model can act on."""
-    number, path = error.errno or 0, escape_surrogates(path)
+    number, path = error.errno or 0, escape_for_model(path, one_line=True)
     if number == errno.EXDEV:
         return build_path_refusal(
             f"`{path}` goes through a link that is absolute or leads out of the workspace.",

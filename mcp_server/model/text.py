@@ -17,15 +17,15 @@ INVISIBLE = (
 
 
 def quote_text(text: str) -> str:
-    """Quote for a message to a model or client: one short line, with `?` for backticks and unprintable characters."""
-    shown = replace_unprintable(text[: LONGEST + 1]).replace("`", "?")
-    return f"`{shown[:LONGEST]}…`" if len(shown) > LONGEST else f"`{shown}`"
+    """Quote for a message to a model or client: one short line, with `?` for backticks."""
+    shown = escape_for_model(text[:LONGEST], one_line=True).replace("`", "?")
+    return f"`{shown}…`" if len(text) > LONGEST else f"`{shown}`"
 
 
 def quote_exactly(text: str, longest: int = LONGEST) -> str:
     """Quote for a person who must find it in a file: characters that cannot be seen are written out."""
     short = text if len(text) <= longest else text[: longest - 3] + "..."
-    return "`" + "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in short) + "`"
+    return f"`{escape_for_person(short, one_line=True)}`"
 
 
 def find_nearest_name(wrong: str, names: Iterable[str]) -> str | None:
@@ -67,47 +67,34 @@ def shorten_to_line(text: str, most: int) -> str:
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
-def replace_unprintable(text: str, by: str = "?") -> str:
-    return text if text.isprintable() else "".join(sign if sign.isprintable() else by for sign in text)
-
-
 def to_printable_ascii(text: str) -> str:
     """Reduce an outsider's text to printable ASCII for one line of a message."""
-    return replace_unprintable(text[:200]).encode("ascii", "replace").decode()
+    return "".join(sign if sign.isascii() and sign.isprintable() else "?" for sign in text[:200])
 
 
-def escape_surrogates(text: str) -> str:
-    """Write out halves of surrogate pairs, as in file names that are not valid text, so that the result can be sent."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-# For a model, which may have to type it again: `\x1b`, `\u{200b}`.
+# For a model, which may have to type it again.
 
 CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 """Characters that control a terminal, except tab and line end."""
-HARMFUL = re.compile(f"[{CONTROLS}\udc80-\udcff]")
-UNSEEN = re.compile(
-    f"[{CONTROLS}{INVISIBLE}\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u2028\u2029\ud800-\udfff"
-    "\U000110bd\U000110cd\U00013430-\U0001343f]"
-)
-"""In addition, characters that join, hide or end a line, and halves of surrogate pairs."""
+HARMFUL = re.compile(f"[{CONTROLS}\ud800-\udfff]")
+HARMFUL_IN_LINE = re.compile(f"[\t\n{CONTROLS}\ud800-\udfff]")
+LINE_ENDS = {"\n": "\\n", "\t": "\\t"}
 
 
-def make_visible(text: str) -> str:
-    """Escape what harms a terminal, and bytes that are not UTF-8. The rest stays, so that `Edit` finds it again."""
-    return HARMFUL.sub(_escape_character, text)
+def escape_for_model(text: bytes | str, one_line: bool = False) -> str:
+    """Escape what harms a terminal or cannot be sent: C0 except tab and line end, DEL, C1, and halves of characters.
 
-
-def to_plain_text(text: bytes | str) -> str:
-    """Escape bytes that are not UTF-8 and characters that cannot be seen."""
+    Everything else stays, joiners, marks and direction signs too, so that `Edit` finds again what `Read` shows.
+    `one_line` also escapes tabs and line ends, for a name that must not look like several.
+    """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
-    return UNSEEN.sub(_escape_character, text)
+    return (HARMFUL_IN_LINE if one_line else HARMFUL).sub(_escape_character, text)
 
 
 def to_one_line(text: bytes | str, most: int = 200) -> str:
-    """Escape, and put it on one line."""
-    shown = to_plain_text(text).replace("\n", "\\n").replace("\t", "\\t")
+    """Escape for a model, on one line of at most this length."""
+    shown = escape_for_model(text, one_line=True)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
@@ -115,22 +102,10 @@ def _escape_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xDC80 <= code <= 0xDCFF:
         code -= 0xDC00  # Python's `surrogateescape` for a byte that is not UTF-8
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{{{code:x}}}"
+    return LINE_ENDS.get(match[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
-# For the person at a terminal, as Python writes it.
-
-
-def escape_unprintable(text: str) -> str:
-    """Escape what a model or client wrote, so that it cannot control the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(
-        sign if sign.isprintable() or sign in "\n\t" else sign.encode("unicode_escape").decode() for sign in text
-    )
-
-
-# For a person who is asked to approve, as JSON: every character of an argument is visible and can be read back exactly.
+# For a person, as JSON: every character is visible, and in a question it can be read back exactly.
 
 BLANK = frozenset("\u2800\ufe0e\ufe0f\u200d\U00016fe4\U0001d159")
 """Printable according to Unicode, but shown as nothing or as a space."""
@@ -143,15 +118,17 @@ JSON_SPECIAL = re.compile(r'["\\]')
 SHORT_ESCAPES = {"\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
-def escape_as_json(text: str) -> str:
-    """Put it on one line, with everything invisible escaped."""
+def escape_for_person(text: str, one_line: bool = False) -> str:
+    """Escape everything that a screen would not show or would obey: controls, what turns the reading direction, what
+    has no width, and what looks like a space or a line end. `one_line` also escapes tabs and line ends."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if seen else _escape_as_halves(char) for char, seen in _check_visibility(text))
+    kept = "" if one_line else "\n\t"
+    return "".join(char if seen or char in kept else _escape_as_halves(char) for char, seen in _check_visibility(text))
 
 
 def quote_as_json(text: str) -> str:
-    return '"' + escape_as_json(JSON_SPECIAL.sub(r"\\\g<0>", text)) + '"'
+    return '"' + escape_for_person(JSON_SPECIAL.sub(r"\\\g<0>", text), one_line=True) + '"'
 
 
 def _check_visibility(text: str) -> Iterator[tuple[str, bool]]:

@@ -20,7 +20,7 @@ STOPPED = "the run it was asked in was stopped"
 
 
 def find_approval(view: View, id: str) -> Approval | None:
-    row = view.fetch_one("SELECT * FROM approvals WHERE id = :id", id=escape_surrogates(id))
+    row = view.fetch_one("SELECT * FROM approvals WHERE id = :id", id=escape_for_model(id))
     approval = approval_from_row(view, row) if row else None
     return _void_after_posture_change(view, approval) if approval else None
 
@@ -64,9 +64,7 @@ def void_approvals(tx: Transaction, principal: str, session: str | None) -> None
 
 
 def load_principal_approvals(view: View, principal: str) -> list[Approval]:
-    rows = view.fetch_all(
-        "SELECT * FROM approvals WHERE principal = :principal", principal=escape_surrogates(principal)
-    )
+    rows = view.fetch_all("SELECT * FROM approvals WHERE principal = :principal", principal=escape_for_model(principal))
     return [approval for row in rows if (approval := approval_from_row(view, row)) is not None]
 
 
@@ -92,8 +90,8 @@ def write_approval(tx: Transaction, approval: Approval) -> None:
         "INSERT INTO approvals (id, principal, asked, expires, body, mac)"
         " VALUES (:id, :principal, :asked, :expires, :body, :mac)"
         " ON CONFLICT (id) DO UPDATE SET body = excluded.body, mac = excluded.mac",
-        id=escape_surrogates(approval.id),
-        principal=escape_surrogates(approval.wanted.principal),
+        id=escape_for_model(approval.id),
+        principal=escape_for_model(approval.wanted.principal),
         asked=approval.asked,
         expires=approval.expires,
         body=body,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.approval_questions import find_approval, load_principal_approvals, write_approval
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.transaction import Transaction, View
@@ -53,14 +53,14 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
-            principal=escape_surrogates(approval.wanted.principal),
+            principal=escape_for_model(approval.wanted.principal),
             most=MAX_KEPT,
         )
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND length(body) > :long AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal AND length(body) > :long"
             " ORDER BY asked DESC, id LIMIT :most)",
-            principal=escape_surrogates(approval.wanted.principal),
+            principal=escape_for_model(approval.wanted.principal),
             long=LONG_CHARS,
             most=MAX_LONG,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause, Overtaken, Tally
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 
@@ -39,9 +39,9 @@ def format_principal_owner(name: str) -> str:
 def find_document(view: View, owner: str, kind: str, id: str) -> Document | None:
     row = view.fetch_one(
         "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
-        owner=escape_surrogates(owner),
+        owner=escape_for_model(owner),
         kind=kind,
-        id=escape_surrogates(id),
+        id=escape_for_model(id),
     )
     return _document_from_row(row) if row else None
 
@@ -50,7 +50,7 @@ def load_documents(view: View, owner: str, kind: str, mark: str | None, limit: i
     rows = view.fetch_all(
         "SELECT * FROM records WHERE owner = :owner AND kind = :kind AND (:mark IS NULL OR mark = :mark)"
         " ORDER BY number LIMIT :limit OFFSET :offset",
-        owner=escape_surrogates(owner),
+        owner=escape_for_model(owner),
         kind=kind,
         mark=mark,
         limit=limit,
@@ -63,7 +63,7 @@ def tally_documents(view: View, owner: str, kind: str) -> dict[str, Tally]:
     rows = view.fetch_all(
         "SELECT mark, count(*) AS documents, sum(version) AS changes FROM records"
         " WHERE owner = :owner AND kind = :kind GROUP BY mark ORDER BY mark",
-        owner=escape_surrogates(owner),
+        owner=escape_for_model(owner),
         kind=kind,
     )
     return {row["mark"]: Tally(row["documents"], row["changes"]) for row in rows}
@@ -76,7 +76,7 @@ def load_all_documents(view: View, kind: str) -> Sequence[tuple[str, Document]]:
 
 
 def put_document(tx: Transaction, write: DocumentWrite) -> Document | Overtaken | TooManyDocuments:
-    owner, new = escape_surrogates(write.owner), write.document
+    owner, new = escape_for_model(write.owner), write.document
     current = find_document(tx, owner, new.kind, new.id)
     if (current.version if current else 0) != new.version:
         return Overtaken(current)
@@ -93,7 +93,7 @@ def put_document(tx: Transaction, write: DocumentWrite) -> Document | Overtaken 
         " mark = excluded.mark, version = excluded.version, body = excluded.body, changed = excluded.changed",
         owner=owner,
         kind=new.kind,
-        id=escape_surrogates(new.id),
+        id=escape_for_model(new.id),
         mark=new.mark,
         version=stored.version,
         body=text,

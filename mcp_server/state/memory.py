@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause
 from mcp_server.model.memory import MOST, MemoryEntry, Tier
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.documents import DocumentWrite, load_documents, put_document
 from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction, View
@@ -55,14 +55,14 @@ def remember_entries(tx: Transaction, memory: NewMemory, new_id: Callable[[], st
     }
     stored_entries: list[MemoryEntry] = []
     for tier, text in memory.entries:
-        known = documents_by_text.get((tier, escape_surrogates(text)))
-        body = {"text": escape_surrogates(text), "by": memory.source, **memory.actor}
+        known = documents_by_text.get((tier, escape_for_model(text)))
+        body = {"text": escape_for_model(text), "by": memory.source, **memory.actor}
         draft = Document(KIND, known.id if known else new_id(), body, tier, known.version if known else 0)
         cause = DocumentCause("known already" if known else "learned")
         actor = {"principal": memory.principal, **memory.actor}
         stored = put_document(tx, DocumentWrite(owner, draft, cause, actor))
         if isinstance(stored, Document):
-            documents_by_text[tier, escape_surrogates(text)] = stored
+            documents_by_text[tier, escape_for_model(text)] = stored
             stored_entries.append(_entry_from_document(memory.principal, stored))
     _make_room(tx, memory.principal)
     return stored_entries
@@ -79,7 +79,7 @@ def _make_room(tx: Transaction, principal: str) -> None:
 def forget_entry(tx: Transaction, entry: MemoryEntry, event: str = "forgotten") -> None:
     tx.run(
         "DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id",
-        owner=escape_surrogates(format_memory_owner(entry.principal)),
+        owner=escape_for_model(format_memory_owner(entry.principal)),
         kind=KIND,
         id=entry.id,
     )

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import LET_GO, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 
@@ -25,11 +25,11 @@ def write_notes(tx: Transaction, run: str, seq: int, notes: Iterable[tuple[str, 
     for kind, text in notes:
         tx.run(
             "INSERT INTO notes (run, seq, at, kind, text) VALUES (:run, :seq, :at, :kind, :text)",
-            run=escape_surrogates(run),
+            run=escape_for_model(run),
             seq=seq,
             at=tx.clock.now_ns(),
             kind=kind,
-            text=escape_surrogates(text)[:MAX_NOTE_CHARS],
+            text=escape_for_model(text)[:MAX_NOTE_CHARS],
         )
 
 
@@ -51,7 +51,7 @@ def drop_old_notes(tx: Transaction, before_ns: int) -> None:
 
 def load_notes(view: View, run: str) -> list[tuple[str, str]]:
     """Load a run's notes in order, each as kind and text."""
-    rows = view.fetch_all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run))
+    rows = view.fetch_all("SELECT kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_for_model(run))
     return [(row["kind"], row["text"]) for row in rows if row["kind"] != LET_GO]
 
 

@@ -15,7 +15,7 @@ from mcp_server.model.posture import (
     Value,
     get_narrower_value,
 )
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.chain import format_canonical_json
 from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, to_whole_number
 
@@ -23,7 +23,7 @@ from mcp_server.state.engine.transaction import LOST_EPOCH, Transaction, View, t
 def load_choice(view: View, principal: str) -> PostureChoice | None:
     """None if the person never chose; the most restricted choice if theirs was lost."""
     if row := view.fetch_one(
-        "SELECT * FROM posture WHERE principal = :principal", principal=escape_surrogates(principal)
+        "SELECT * FROM posture WHERE principal = :principal", principal=escape_for_model(principal)
     ):
         return _choice_from_row(view, row)
     workspace = view.fetch_one("SELECT lost FROM workspace")
@@ -42,10 +42,10 @@ def keep_choice(tx: Transaction, principal: str, settled: PostureChoice) -> None
     tx.run(
         "INSERT INTO posture (principal, axes, epoch, mac) VALUES (:principal, :axes, :epoch, :mac)"
         " ON CONFLICT (principal) DO UPDATE SET axes = excluded.axes, epoch = excluded.epoch, mac = excluded.mac",
-        principal=escape_surrogates(principal),
+        principal=escape_for_model(principal),
         axes=text,
         epoch=settled.epoch,
-        mac=tx.seal.compute_mac(_format_seal_text(escape_surrogates(principal), text)),
+        mac=tx.seal.compute_mac(_format_seal_text(escape_for_model(principal), text)),
     )
     tx.epochs[principal] = settled.epoch
     tx.unsettled = None

@@ -13,7 +13,7 @@ from mcp_server.model.posture import PostureChoice
 from mcp_server.model.reports import RunReport
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.sessions import Hold
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state import approval_questions, documents, messages, posture, runs, sessions, summaries, verify
 from mcp_server.state import memory as state_memory
 from mcp_server.state.engine.chain import LedgerKey
@@ -113,7 +113,7 @@ class Reader:
         for name in (*COLUMNS, *CALL_FIELDS):
             if (value := getattr(filters, name)) is not None:
                 conditions.append(f"{name if name in COLUMNS else self._format_call_field(name)} = :{name}")
-                values[name] = escape_surrogates(value)
+                values[name] = escape_for_model(value)
         for name, value in (
             ("at >= :since", filters.since_ns),
             ("at < :until", filters.until_ns),

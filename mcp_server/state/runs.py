@@ -8,7 +8,7 @@ from typing import Any
 from mcp_server.model.posture import Stage
 from mcp_server.model.reports import RunReport, parse_report
 from mcp_server.model.sessions import Hold, Holder, Session
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state.approval_questions import void_approvals
 from mcp_server.state.engine.rows import Row, RowKind, StoredSession
@@ -36,7 +36,7 @@ def load_active_holds(view: View) -> dict[tuple[str, str], Hold]:
 
 def _is_delivered(view: View, run: str) -> bool:
     sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
-    return view.fetch_one(sql, run=escape_surrogates(run), kind=RowKind.DELIVERY) is not None
+    return view.fetch_one(sql, run=escape_for_model(run), kind=RowKind.DELIVERY) is not None
 
 
 def pause_session(tx: Transaction, principal: str, session: str, hold: Hold) -> Hold:
@@ -58,7 +58,7 @@ def resume_session(tx: Transaction, principal: str, session: str | None, units: 
     holds = {
         key: hold
         for key, hold in load_holds(tx).items()
-        if key[0] == escape_surrogates(principal) and session in (None, key[1])
+        if key[0] == escape_for_model(principal) and session in (None, key[1])
     }
     released = list(holds.values())
     _clear_holds(tx, principal, session)
@@ -92,7 +92,7 @@ def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, re
     first_places: dict[str, Session] = {}
     for stored in load_sessions(tx):
         place = stored.session
-        if place.principal == escape_surrogates(principal) and session in (None, place.id):
+        if place.principal == escape_for_model(principal) and session in (None, place.id):
             first_places.setdefault(place.id, place)
     void_approvals(tx, principal, session)
     changed: list[StoredSession] = []
@@ -111,8 +111,8 @@ def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, re
 def keep_thought(tx: Transaction, session: Session, outcome: ReasoningOutcome) -> None:
     tx.run(
         "INSERT INTO thoughts (session, run, at, body) VALUES (:session, :run, :at, :body)",
-        session=escape_surrogates(session.id),
-        run=escape_surrogates(session.run),
+        session=escape_for_model(session.id),
+        run=escape_for_model(session.run),
         at=tx.clock.now_ns(),
         body=json.dumps(asdict(outcome)),
     )
@@ -122,8 +122,8 @@ def load_thoughts(view: View, session: str, run: str) -> Sequence[ReasoningOutco
     """Load the conclusions of this run's thoughts in order; if there are many, only the newest."""
     rows = view.fetch_all(
         "SELECT body FROM thoughts WHERE session = :session AND run = :run ORDER BY number DESC LIMIT :most",
-        session=escape_surrogates(session),
-        run=escape_surrogates(run),
+        session=escape_for_model(session),
+        run=escape_for_model(run),
         most=MAX_THOUGHTS,
     )
     return [ReasoningOutcome(**json.loads(row["body"])) for row in reversed(rows)]
@@ -141,7 +141,7 @@ def load_run_rows(view: View, session: Session) -> Sequence[Row]:
         "SELECT seq, body, hash FROM (SELECT * FROM ledger ORDER BY seq DESC LIMIT :most) AS newest"
         " WHERE session = :session ORDER BY seq",
         most=MAX_SEARCHED_ROWS,
-        session=escape_surrogates(session.id),
+        session=escape_for_model(session.id),
     )
     session_rows = [row_from_record(row) for row in rows]
     run_seqs = {row.seq for row in session_rows if row.fields.get("run") == session.run}
@@ -154,9 +154,9 @@ def put_report(tx: Transaction, report: RunReport) -> None:
     tx.run(
         "INSERT INTO reports (run, principal, session, at, body) VALUES (:run, :principal, :session, :at, :body)"
         " ON CONFLICT (run) DO NOTHING",
-        run=escape_surrogates(report.run),
-        principal=escape_surrogates(report.principal),
-        session=escape_surrogates(report.session),
+        run=escape_for_model(report.run),
+        principal=escape_for_model(report.principal),
+        session=escape_for_model(report.session),
         at=at,
         body=json.dumps(asdict(replace(report, at=at))),
     )
@@ -174,10 +174,10 @@ def find_report(view: View, run: str | None, principal: str | None = None) -> Ru
     values: dict[str, Any] = {}
     if run is not None:
         conditions.append("run = :run")
-        values["run"] = escape_surrogates(run)
+        values["run"] = escape_for_model(run)
     if principal is not None:
         conditions.append("principal = :principal")
-        values["principal"] = escape_surrogates(principal)
+        values["principal"] = escape_for_model(principal)
     where = " AND ".join(conditions)
     row = view.fetch_one(f"SELECT body FROM reports WHERE {where} ORDER BY number DESC LIMIT 1", **values)  # noqa: S608  # our own words
     return parse_report(json.loads(row["body"])) if row else None
@@ -186,8 +186,8 @@ def find_report(view: View, run: str | None, principal: str | None = None) -> Ru
 def _find_hold_row(view: View, principal: str, session: str) -> dict[str, Any] | None:
     return view.fetch_one(
         "SELECT * FROM holds WHERE principal = :principal AND session = :session",
-        principal=escape_surrogates(principal),
-        session=escape_surrogates(session),
+        principal=escape_for_model(principal),
+        session=escape_for_model(session),
     )
 
 
@@ -209,8 +209,8 @@ def _write_hold(tx: Transaction, principal: str, session: str, body: Mapping[str
     tx.run(
         "INSERT INTO holds (principal, session, at, body) VALUES (:principal, :session, :at, :body)"
         " ON CONFLICT (principal, session) DO UPDATE SET at = excluded.at, body = excluded.body",
-        principal=escape_surrogates(principal),
-        session=escape_surrogates(session),
+        principal=escape_for_model(principal),
+        session=escape_for_model(session),
         at=tx.clock.now_ns(),
         body=json.dumps(dict(body)),
     )
@@ -219,9 +219,9 @@ def _write_hold(tx: Transaction, principal: str, session: str, body: Mapping[str
 def _clear_holds(tx: Transaction, principal: str, session: str | None) -> None:
     """Delete the hold on this session, or on every session of the principal."""
     if session is None:
-        tx.run("DELETE FROM holds WHERE principal = :principal", principal=escape_surrogates(principal))
+        tx.run("DELETE FROM holds WHERE principal = :principal", principal=escape_for_model(principal))
         return
-    where = {"principal": escape_surrogates(principal), "session": escape_surrogates(session)}
+    where = {"principal": escape_for_model(principal), "session": escape_for_model(session)}
     tx.run("DELETE FROM holds WHERE principal = :principal AND session = :session", **where)
 
 

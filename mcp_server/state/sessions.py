@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_server.model.posture import Stage
 from mcp_server.model.sessions import PLACE, Session
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.approval_questions import settle_run_questions
 from mcp_server.state.engine.rows import StoredSession, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
@@ -46,7 +46,7 @@ def _session_from_row(row: Mapping[str, Any]) -> StoredSession:
 
 
 def find_session(view: View, key: str) -> StoredSession | None:
-    row = view.fetch_one("SELECT * FROM sessions WHERE id = :id", id=escape_surrogates(key))
+    row = view.fetch_one("SELECT * FROM sessions WHERE id = :id", id=escape_for_model(key))
     return _session_from_row(row) if row else None
 
 
@@ -54,15 +54,15 @@ def load_places(view: View, id: str) -> list[StoredSession]:
     """Every place of one session."""
     rows = view.fetch_all(
         "SELECT * FROM sessions WHERE id = :id OR substr(id, 1, :length) = :stem ORDER BY created, id",
-        id=escape_surrogates(id),
-        stem=(stem := f"{escape_surrogates(id)}{PLACE}"),
+        id=escape_for_model(id),
+        stem=(stem := f"{escape_for_model(id)}{PLACE}"),
         length=len(stem),
     )
     return [_session_from_row(row) for row in rows]
 
 
 def find_session_by_handle(view: View, digest: str) -> StoredSession | None:
-    row = view.fetch_one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=escape_surrogates(digest))
+    row = view.fetch_one("SELECT * FROM sessions WHERE handle_digest = :digest", digest=escape_for_model(digest))
     return _session_from_row(row) if row else None
 
 
@@ -92,8 +92,8 @@ def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Sto
 
 def _build_columns(one: Session) -> dict[str, Any]:
     return {
-        "id": escape_surrogates(one.key),
-        "principal": escape_surrogates(one.principal),
+        "id": escape_for_model(one.key),
+        "principal": escape_for_model(one.principal),
         "mode": one.mode,
         "stage": one.stage,
         "run": one.run,
@@ -141,8 +141,8 @@ def _move_other_places(tx: Transaction, before: Session, after: Session) -> None
         " WHERE (id = :session OR substr(id, 1, :length) = :stem) AND id <> :id AND run = :was",
         **{name: value for name, value in _build_columns(after).items() if name in ("id", *SHARED)},
         was=before.run,
-        session=escape_surrogates(before.id),
-        stem=(stem := f"{escape_surrogates(before.id)}{PLACE}"),
+        session=escape_for_model(before.id),
+        stem=(stem := f"{escape_for_model(before.id)}{PLACE}"),
         length=len(stem),
     )
 
@@ -157,7 +157,7 @@ def record_passing_move(tx: Transaction, before: Session, after: Session, why: M
 
 
 def touch_session(tx: Transaction, id: str, used: int) -> None:
-    tx.run("UPDATE sessions SET used = :used WHERE id = :id AND used < :used", id=escape_surrogates(id), used=used)
+    tx.run("UPDATE sessions SET used = :used WHERE id = :id AND used < :used", id=escape_for_model(id), used=used)
 
 
 def forget_old_sessions(tx: Transaction, before_ns: int) -> None:

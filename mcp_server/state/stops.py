@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.verify import is_process_running
 
@@ -32,9 +32,9 @@ class StopOrder:
     """True if the sender may see what others run, as the user at the terminal may."""
 
     def covers(self, principal: str, session: str) -> bool:
-        return self.principal in ("", escape_surrogates(principal)) and self.session in (
+        return self.principal in ("", escape_for_model(principal)) and self.session in (
             None,
-            escape_surrogates(session),
+            escape_for_model(session),
         )
 
 
@@ -68,7 +68,7 @@ def discharge_server(tx: Transaction) -> None:
 def give_order(tx: Transaction, order: StopOrder) -> IssuedOrder:
     """Write the order, in the same transaction as the hold, so that a server sees both or neither."""
     _forget_old_orders(tx)
-    stored = replace(order, principal=escape_surrogates(order.principal))
+    stored = replace(order, principal=escape_for_model(order.principal))
     _write_record(tx, OWNER, ORDER, order.id, asdict(stored))
     tx.changed = True
     return IssuedOrder(stored, tuple(row["id"] for row in _load_rows(tx, OWNER, SERVER)))
@@ -108,7 +108,7 @@ def _forget_old_orders(tx: Transaction) -> None:
 
 def _load_rows(view: View, owner: str, kind: str) -> list[dict[str, Any]]:
     sql = "SELECT id, body FROM records WHERE owner = :owner AND kind = :kind ORDER BY number"
-    return view.fetch_all(sql, owner=escape_surrogates(owner), kind=kind)
+    return view.fetch_all(sql, owner=escape_for_model(owner), kind=kind)
 
 
 def _write_record(tx: Transaction, owner: str, kind: str, id: str, body: Mapping[str, Any]) -> None:
@@ -116,14 +116,14 @@ def _write_record(tx: Transaction, owner: str, kind: str, id: str, body: Mapping
         "INSERT INTO records (owner, kind, id, mark, version, body, made, changed)"
         " VALUES (:owner, :kind, :id, '', 1, :body, :now, :now)"
         " ON CONFLICT (owner, kind, id) DO UPDATE SET body = excluded.body, changed = excluded.changed",
-        owner=escape_surrogates(owner),
+        owner=escape_for_model(owner),
         kind=kind,
-        id=escape_surrogates(id),
+        id=escape_for_model(id),
         body=json.dumps(dict(body)),
         now=tx.clock.now_ns(),
     )
 
 
 def _drop_record(tx: Transaction, owner: str, kind: str, id: str) -> None:
-    where = {"owner": owner, "kind": kind, "id": escape_surrogates(id)}
+    where = {"owner": owner, "kind": kind, "id": escape_for_model(id)}
     tx.run("DELETE FROM records WHERE owner = :owner AND kind = :kind AND id = :id", **where)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from mcp_server.model.text import escape_surrogates, shorten_to_line
+from mcp_server.model.text import escape_for_model, shorten_to_line
 from mcp_server.state.engine.rows import LET_GO, Row
 from mcp_server.state.engine.transaction import View
 from mcp_server.state.verify import read_body, row_from_record
@@ -134,7 +134,7 @@ def _find_principal(rows: Iterable[Row]) -> str:
 
 def _limit_lines(lines: Iterable[str]) -> tuple[str, ...]:
     # Drop repeated lines and keep the newest; the text says how many are left out.
-    distinct = list(dict.fromkeys(shorten_to_line(escape_surrogates(line), MAX_LINE_CHARS) for line in lines))
+    distinct = list(dict.fromkeys(shorten_to_line(escape_for_model(line), MAX_LINE_CHARS) for line in lines))
     left_out = len(distinct) - MAX_LINES
     return tuple(distinct) if left_out <= 0 else (f"({left_out} earlier ones left out)", *distinct[left_out:])
 
@@ -258,7 +258,7 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
     """Summarise a run; None if it has no rows."""
     records = view.fetch_all(
         "SELECT seq, body, hash FROM ledger WHERE run = :run ORDER BY seq DESC LIMIT :most",
-        run=escape_surrogates(run),
+        run=escape_for_model(run),
         most=MAX_ROWS,
     )
     if not records:
@@ -276,7 +276,7 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
         if _is_posture_choice(row) and row.fields.get("principal") in principals
     ]
     notes = view.fetch_all(
-        "SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_surrogates(run)
+        "SELECT seq, kind, text FROM notes WHERE run = :run ORDER BY number", run=escape_for_model(run)
     )
     timeline = sorted([*rows, *choices], key=lambda row: row.seq)
     run_notes = [Note(record["seq"], record["kind"], record["text"]) for record in notes]
@@ -288,7 +288,7 @@ def build_run_summary(view: View, run: str, upto: int | None = None) -> Summary 
 def _notes_from_thoughts(view: View, run: str, rows: Sequence[Row]) -> Iterator[Note]:
     """Yield the conclusions of thoughts, all that is kept of them, each with the call in progress at the time."""
     for thought in view.fetch_all(
-        "SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=escape_surrogates(run)
+        "SELECT at, body FROM thoughts WHERE run = :run ORDER BY number", run=escape_for_model(run)
     ):
         seq = max((row.seq for row in rows if row.at <= thought["at"]), default=rows[0].seq)
         outcome = read_body(thought["body"])
@@ -314,7 +314,7 @@ def find_known_runs(view: View, principal: str | None = None) -> list[str]:
 
 def find_run_owner(view: View, run: str) -> str | None:
     """Return the principal of the run's first row; None if there is no such run."""
-    row = view.fetch_one("SELECT body FROM ledger WHERE run = :run ORDER BY seq LIMIT 1", run=escape_surrogates(run))
+    row = view.fetch_one("SELECT body FROM ledger WHERE run = :run ORDER BY seq LIMIT 1", run=escape_for_model(run))
     return None if row is None else str(read_body(row["body"]).get("principal") or "")
 
 

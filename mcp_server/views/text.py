@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 
-from mcp_server.model.text import escape_unprintable
+from mcp_server.model.text import escape_for_person
 
 
 class ViewError(Exception):

@@ -50,7 +50,7 @@ async def test_who_waits_for_an_answer_is_waiting_until_it_is_over() -> None:
     ("about", "shown"),
     [
         ("git  push\n origin", "git push origin"),
-        ("a\x1b[31mb", "a[31mb"),
+        ("a\x1b[31mb", "a\\u001b[31mb"),
         ("x" * 500, "x" * (MOST_SHOWN - 1) + "…"),
         ("my secret", "my [redacted]"),
     ],

@@ -121,5 +121,5 @@ def test_the_fault_of_long_json_is_still_pointed_at(menugate: Type) -> None:
 def test_what_a_model_wrote_does_not_speak_to_the_terminal(menugate: Type) -> None:
     menugate("call message_user", json.dumps({"message": "look \x1b]0;owned\x07 \x9b31m here"}))
     said = menugate("messages")
-    assert r"look \x1b]0;owned\x07 \x9b31m here" in said.out
+    assert r"look \u001b]0;owned\u0007 \u009b31m here" in said.out
     assert "\x1b" not in said.out

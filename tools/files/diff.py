@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 from tools.files.lines import format_numbered_lines
 
 SNIPPET_CONTEXT = 4
@@ -92,13 +92,13 @@ def _format_bounded_diff(lines: list[str]) -> str:
             break
         shown += 1
     # Without its carriage return, which would be escaped although it is only half of a line end.
-    visible = [make_visible(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
+    visible = [escape_for_model(line.removesuffix("\r")[: SIMILAR_CHARS * 10]) for line in lines[:shown]]
     return "\n".join(visible) + (f"\n[{len(lines) - shown} more lines of diff]" if shown < len(lines) else "")
 
 
 def describe_change(path: str, verb: str, before: str, after: str) -> str:
     """Describe what happened, with a diff and the changed lines as they are now."""
-    path = make_visible(path)
+    path = escape_for_model(path)
     change = compare_texts(path, before, after)
     head = f"{verb} `{path}`: +{change.added} -{change.removed} lines."
     if not change.diff:

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 from hashlib import sha256
+from posixpath import normpath
+from threading import Lock
 
 from anyio import to_thread
 
@@ -71,8 +73,22 @@ MAX_NAMED_LINES = 20
 EXACT_MATCH_HINT = "Every space and line must match; leave out the line number and tab that `Read` shows."
 
 
+LOCKS = tuple(Lock() for _ in range(64))
+
+
+def lock_file(path: str) -> Lock:
+    """Return the lock under which this server changes the file, so that calls made at once follow one another: each
+    would otherwise see the changes of the others as those of a stranger."""
+    return LOCKS[hash(normpath(path)) % len(LOCKS)]
+
+
 async def edit(ctx: Context, args: EditArguments) -> Ending:
-    return await to_thread.run_sync(_edit, ctx.files, args)
+    return await to_thread.run_sync(_edit_alone, ctx.files, args)
+
+
+def _edit_alone(files: Files, args: EditArguments) -> Ending:
+    with lock_file(args["file_path"]):
+        return _edit(files, args)
 
 
 def _edit(files: Files, args: EditArguments) -> Ending:

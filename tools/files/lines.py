@@ -5,7 +5,7 @@ Nothing else about the text is changed: `Edit` must find again exactly what is s
 
 from dataclasses import dataclass
 
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 from tools.files.definitions import LINES
 
 MOST_BYTES = 32 << 20
@@ -68,7 +68,7 @@ def build_line_page(data: bytes, first: int = 1, lines: int = LINES, chars: int 
         stop = data.find(b"\n", end)
         stop = len(data) if stop < 0 else stop
         text, short = _decode_line(data[end:stop])
-        visible = make_visible(text)
+        visible = escape_for_model(text)
         line = f"{number}\t{visible}"
         if shown and size + len(line) > chars:
             break

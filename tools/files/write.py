@@ -14,6 +14,7 @@ from tools.files.edit import (
     find_edit_problem,
     find_encoding_problem,
     find_usual_line_end,
+    lock_file,
     overwrite_file,
 )
 from tools.files.lines import BOM, MOST_BYTES, decode_text, describe_non_text, encode_text
@@ -37,7 +38,12 @@ MAX_PLACEHOLDER_CHARS = 120
 
 
 async def write(ctx: Context, args: WriteArguments) -> Ending:
-    return await to_thread.run_sync(_write, ctx.files, args)
+    return await to_thread.run_sync(_write_alone, ctx.files, args)
+
+
+def _write_alone(files: Files, args: WriteArguments) -> Ending:
+    with lock_file(args["file_path"]):
+        return _write(files, args)
 
 
 def _write(files: Files, args: WriteArguments) -> Ending:

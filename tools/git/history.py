@@ -89,7 +89,7 @@ def _parse_commit(row: Sequence[bytes]) -> dict[str, Any]:
     if refs:
         commit["refs"] = [to_one_line(ref) for ref in refs.split(b", ")]
     if body.strip():
-        text = to_plain_text(body).strip("\n")
+        text = escape_for_model(body).strip("\n")
         commit["body"] = text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
     return commit
 

@@ -314,6 +314,6 @@ def _describe_unwritable_folder(result: CommandResult, processes: Processes) -> 
 
 def _format_complaint(result: CommandResult) -> str:
     """Format what git complained about as the end of a sentence."""
-    complaint = to_plain_text(result.err[-MAX_COMPLAINT_BYTES:]).strip()
+    complaint = escape_for_model(result.err[-MAX_COMPLAINT_BYTES:]).strip()
     lines = [line for line in complaint.split("\n") if line.strip() and not line.startswith("hint:")]
     return f":\n{chr(10).join(lines)}" if lines else f" (exit code {result.code})."

@@ -15,6 +15,7 @@ from tools.git.patch import build_changes_data, format_changes
 from tools.git.paths import find_unnamed_secrets, locate_paths
 from tools.git.porcelain import FileChange
 from tools.git.program import GitProgram, add_person_ignores, open_repository
+from tools.git.staged_content import check_staged
 
 NO_MATCH = re.compile(r"pathspec '(.*)' did not match any file", re.DOTALL)
 NO_FILTER = ("unspecified", "unset", "set", "")
@@ -37,6 +38,7 @@ async def add(ctx: Context, args: Mapping[str, Any]) -> Ending:
     await _stage(git, paths)
     after = await _read_staged_changes(git)
     staged = [change for path, change in after.items() if before.get(path) != change]
+    await check_staged(git, staged, before)
     # A file that was staged before and is now as in the last commit again.
     reverted = [change for path, change in before.items() if path not in after]
     if not staged and not reverted:

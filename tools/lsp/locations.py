@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from mcp_server.model.files import Files, is_secret
 from mcp_server.model.results import Refusal
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 from tools.files.lines import BOM, MOST_BYTES, describe_non_text
 from tools.lsp.protocol import LspRange
 from tools.lsp.text import DocumentText, format_shown_line
@@ -33,7 +33,7 @@ def workspace_path_from_uri(root: str, uri: str) -> str | None:
 
 def _file_name_from_uri(uri: str) -> str:
     """Return the file's name alone, for a file outside: enough to recognise the standard library's `os.pyi`."""
-    return make_visible(unquote(uri.rpartition("/")[2], errors="replace"))[:80]
+    return escape_for_model(unquote(uri.rpartition("/")[2], errors="replace"))[:80]
 
 
 @dataclass
@@ -76,7 +76,7 @@ class TextCache:
             return None
         number, column = text.to_line_column(offsets[0])
         line = format_shown_line(text.get_line(number) if note is None else note)
-        return f"{make_visible(path)}:{number}:{column}\t{line}"
+        return f"{escape_for_model(path)}:{number}:{column}\t{line}"
 
 
 @dataclass(frozen=True, slots=True)

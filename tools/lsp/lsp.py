@@ -9,7 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Ending, Problem
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 from tools.lsp.connection import RequestDeclined, ServerGone, ServerSilent
 from tools.lsp.definitions import LspArguments
 from tools.lsp.locations import TextCache
@@ -36,7 +36,7 @@ async def ask_language_server(ctx: Context, args: LspArguments) -> Ending:
         supported = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in LANGUAGES)
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"menugate knows no language server for `{make_visible(args['path'])}`, only for {supported}.",
+            f"menugate knows no language server for `{escape_for_model(args['path'])}`, only for {supported}.",
             "Use `grep` and `Read` instead.",
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):
@@ -108,7 +108,7 @@ async def _answer_under_lock(ctx: Context, pool: ServerPool, choice: ServerChoic
         if not pool.is_initialized:
             await pool.drop()
         return Problem(
-            Code.TOOL_FAILED, f"{name} says: {make_visible(str(declined))[:500]}", "Check `symbol` and `line`."
+            Code.TOOL_FAILED, f"{name} says: {escape_for_model(str(declined))[:500]}", "Check `symbol` and `line`."
         )
     except ServerSilent:
         await pool.drop()
@@ -118,7 +118,7 @@ async def _answer_under_lock(ctx: Context, pool: ServerPool, choice: ServerChoic
             "Call again, or use `grep`.",
         )
     except ServerGone as gone:
-        log = make_visible((await pool.drop())[-500:])
+        log = escape_for_model((await pool.drop())[-500:])
         return Problem(
             Code.TOOL_FAILED,
             f"{name} stopped working: {gone}. The next call restarts it.{f' Its last output: {log}' if log else ''}",

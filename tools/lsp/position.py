@@ -40,7 +40,7 @@ class SymbolPosition:
             )
         if self.line is None:
             return await self._find_declaration()
-        offset = _find_on_line(self.text, self.line, self.symbol, make_visible(self.path))
+        offset = _find_on_line(self.text, self.line, self.symbol, escape_for_model(self.path))
         return self.text.to_server_position(offset, self.server.encoding)
 
     def _describe_line(self) -> str:

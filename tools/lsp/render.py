@@ -68,7 +68,7 @@ def _render_item(item: LspItem, path: str, texts: TextCache) -> list[str]:
         line = texts.format_line(item.place, path, item.note)
         return [] if line is None else [line]
     if not item.place.start:
-        return [f"{make_visible(path)}\t{make_visible(edit.text)}" for edit in item.edits]
+        return [f"{escape_for_model(path)}\t{escape_for_model(edit.text)}" for edit in item.edits]
     return _render_edited_lines(item, path, texts)
 
 
@@ -86,7 +86,7 @@ def _render_edited_lines(item: LspItem, path: str, texts: TextCache) -> list[str
         if span and span[0] >= copied_to:
             after += text.text[copied_to : span[0]] + edit.text
             copied_to = span[1]
-    prefix = f"{make_visible(path)}:{number}:{column}\t"
+    prefix = f"{escape_for_model(path)}:{number}:{column}\t"
     before, after = text.text[start:stop], after + text.text[copied_to:stop]
     return [
         *(f"{prefix}- {format_shown_line(line)}" for line in before.split("\n")),

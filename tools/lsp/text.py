@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -100,5 +100,5 @@ def find_name_start(symbol: str) -> int:
 
 def format_shown_line(line: str) -> str:
     """Make a line printable, and cut it if it is long."""
-    line = make_visible(line.rstrip("\r\n"))
+    line = escape_for_model(line.rstrip("\r\n"))
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}… [this line has {len(line):,} characters]"

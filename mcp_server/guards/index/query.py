@@ -17,7 +17,7 @@ from mcp_server.guards.search.globs import Globs
 from mcp_server.guards.search.matches import SearchDeadline, make_path_sort_key
 from mcp_server.model.index import IndexHit, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import RUN, Query, Term, find_words
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 
 MAX_CANDIDATES = 2_000
 """Files opened for one query."""
@@ -122,7 +122,7 @@ class IndexQuery:
                 whole_words = sum(term.text in line_words for term in matched)
                 definition_score = DEFINITION_SCORE * (number in definition_lines)
                 score = TERM_SCORE * len(matched) + WHOLE_WORD_SCORE * whole_words + definition_score + path_score
-                hits.append(IndexHit(escape_surrogates(path), number, _cut_snippet(line, folded, matched[0]), score))
+                hits.append(IndexHit(escape_for_model(path), number, _cut_snippet(line, folded, matched[0]), score))
         return [] if unmatched else hits
 
     def find_symbols(self) -> Symbols:
@@ -133,7 +133,7 @@ class IndexQuery:
         for folder, file, name, kind, line, last_line, container, text in rows:
             path = _join_path(folder, file)
             if self.scope.has_path(path):
-                symbol = Symbol(name, kind, escape_surrogates(path), line, last_line, container, text)
+                symbol = Symbol(name, kind, escape_for_model(path), line, last_line, container, text)
                 if score := score_symbol(symbol, tokens, self.request.query):
                     scored.append((score, symbol))
         scored.sort(key=lambda item: (-item[0], make_path_sort_key(item[1].path), item[1].line, item[1].name))

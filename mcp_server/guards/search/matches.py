@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from mcp_server.model.files import Search, SearchResult
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 
 # What did an engine find? Both engines fill the same structure.
 
@@ -83,9 +83,11 @@ def build_search_result(matches: SearchMatches, search: Search) -> SearchResult:
         ordered = sorted(matches.lines, key=lambda line: make_path_sort_key(line.path))
         lines = _format_content_lines(select_page(ordered, search), search)
     elif search.want == "count":
-        lines = [f"{escape_surrogates(path)}:{matches.counts[path]}" for path in select_page(paths, search)]
+        lines = [
+            f"{escape_for_model(path, one_line=True)}:{matches.counts[path]}" for path in select_page(paths, search)
+        ]
     else:
-        lines = [escape_surrogates(path) for path in select_page(paths, search)]
+        lines = [escape_for_model(path, one_line=True) for path in select_page(paths, search)]
     return SearchResult(
         tuple(lines),
         total,
@@ -111,8 +113,6 @@ def _format_content_lines(lines: Sequence[MatchLine], search: Search) -> list[st
             formatted.append(GAP)
         sign = ":" if line.matched else "-"
         number = f"{line.number}{sign}" if search.line_numbers else ""
-        formatted.append(
-            f"{escape_surrogates(line.path)}{sign}{number}{line.text.encode(errors='replace').decode(errors='replace')}"
-        )
+        formatted.append(f"{escape_for_model(line.path, one_line=True)}{sign}{number}{escape_for_model(line.text)}")
         last = line
     return formatted

@@ -24,7 +24,7 @@ from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
 from mcp_server.guards.search.walk import hold_folder_open
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class FileSearch:
         newest = sorted(shown, key=lambda path: (-shown[path], make_path_sort_key(path)))
         total = len(newest)
         return SearchResult(
-            tuple(escape_surrogates(path) for path in select_page(newest, search)),
+            tuple(escape_for_model(path, one_line=True) for path in select_page(newest, search)),
             total,
             matches.complete,
             matches.timed_out,
@@ -115,7 +115,7 @@ class FileSearch:
                 raise Refusal(
                     Problem(
                         Code.NOT_FOUND,
-                        f"There is nothing at `{escape_surrogates(path)}`.",
+                        f"There is nothing at `{escape_for_model(path, one_line=True)}`.",
                         "Look with `glob`.",
                     )
                 )

@@ -78,6 +78,7 @@ class GitContext:
     demand: Demand
     person: GitPerson
     stands: None = None
+    hides: None = None
 
 
 class GitWorkbench:

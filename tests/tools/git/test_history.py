@@ -7,7 +7,7 @@ import pytest
 
 from mcp_server.model.processes import Processes
 from mcp_server.model.results import Code
-from mcp_server.model.text import UNSEEN
+from mcp_server.model.text import HARMFUL
 from tests.tools.git.bare import Bare
 from tests.tools.git.ground import GitWorkbench, Opened, git, paths
 
@@ -47,7 +47,7 @@ def test_whatever_is_written_in_a_history_is_shown_and_does_nothing(bench: GitWo
     for tool, arguments in calls.items():
         told = bench.done(tool, **arguments)
         for text in (told.text, str(told.data)):
-            assert not UNSEEN.search(text), (tool, text)
+            assert not HARMFUL.search(text), (tool, text)
         assert told.outside is not None
         assert "\\x1b" in told.text
     assert "\n+++ b\n" not in bench.done("git_show", revision="HEAD").text
