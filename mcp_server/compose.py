@@ -331,7 +331,8 @@ def build_port_factories(
     from mcp_server.guards.search.search import FileSearch
 
     store, jail = core.store, guards.jail
-    search = FileSearch(jail, settings.protected_inside_workspace, find_ripgrep(settings.search_path))
+    ripgrep = find_ripgrep(settings.search_path, settings.workspace)
+    search = FileSearch(jail, settings.protected_inside_workspace, ripgrep)
     files = WorkspaceFiles(jail, Trash(settings.state / "trash"), SeenBy(store), search)
     looks = (read_signature, find_ignore_file, find_hooks_folder)
     return PortFactories(

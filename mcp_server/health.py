@@ -267,7 +267,7 @@ def check_ledger(
 def check_guards(settings: Settings) -> Iterator[HealthFinding]:
     paths, by_kernel = describe_path_guard()
     yield HealthFinding("paths", paths, Grade.GOOD if by_kernel else Grade.NOTE)
-    program = find_ripgrep(settings.search_path)
+    program = find_ripgrep(settings.search_path, settings.workspace)
     without_ripgrep = HealthFinding("search", f"plain Python, because ripgrep {NO_RIPGREP}", Grade.NOTE)
     yield HealthFinding("search", str(program)) if program else without_ripgrep
     places, linked = find_places_in_workspace(settings), len(find_linked_files())

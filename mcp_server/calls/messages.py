@@ -11,7 +11,7 @@ from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import escape_as_json, make_visible
+from mcp_server.model.text import escape_for_model, escape_for_person
 from mcp_server.state import messages
 from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.store import Store
@@ -125,4 +125,4 @@ class Replies:
 
 def format_reply(message: Message) -> str:
     assert message.reply is not None, "only messages with a reply are taken"
-    return f"[The user replied to your message {message.id}: {make_visible(message.reply.text)}]"
+    return f"[The user replied to your message {message.id}: {escape_for_model(message.reply.text)}]"

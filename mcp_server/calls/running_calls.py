@@ -15,7 +15,7 @@ import anyio
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import replace_unprintable
+from mcp_server.model.text import escape_for_person
 from mcp_server.state.processes import read_start_time
 from mcp_server.state.running_calls import RunningClient, RunningWork, remove_running_calls, write_running_calls
 

@@ -17,7 +17,7 @@ from mcp_server.cli.parser import (
     make_start_error,
     settings_from_arguments,
 )
-from mcp_server.model.text import escape_unprintable, replace_unprintable
+from mcp_server.model.text import escape_for_person
 from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:
 
 def note(text: str) -> None:
     """Print to stderr, so that it stays out of a pipe that takes the result."""
-    for line in wrap_text(escape_unprintable(text), get_width(sys.stderr)).split("\n"):
+    for line in wrap_text(escape_for_person(text), get_width(sys.stderr)).split("\n"):
         print(colour(line, "dim", sys.stderr), file=sys.stderr)
 
 

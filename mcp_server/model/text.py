@@ -1,6 +1,7 @@
 """How is text made safe to show? Names in messages, text from outside, and invisible characters.
 
-There are several ways of escaping; each says which reader it is for. Suggestions of similar names are here, too.
+There are two ways of escaping: `escape_for_person` for what a person decides on or sees at a terminal, and
+`escape_for_model` for what a model gets. The rest quotes, shortens, counts, and suggests similar names.
 """
 
 import re

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_server.model.approvals import Approval, parse_approval
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import Transaction, View
 
 POSTURE_CHANGED = "the posture was changed since it was asked"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.text import escape_surrogates
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.engine.transaction import Transaction, View
 
@@ -24,7 +24,7 @@ def load_messages(view: View) -> Sequence[Message]:
 
 
 def find_message(view: View, id: str) -> Message | None:
-    row = view.fetch_one("SELECT * FROM messages WHERE id = :id", id=escape_surrogates(id))
+    row = view.fetch_one("SELECT * FROM messages WHERE id = :id", id=escape_for_model(id))
     return _message_from_row(row) if row else None
 
 
@@ -46,7 +46,7 @@ def reply_to_message(tx: Transaction, id: str, reply: Reply, delivered: bool = F
         "UPDATE messages SET reply = :body, delivered = :delivered, read = 1 WHERE id = :id",
         body=body,
         delivered=int(delivered),
-        id=escape_surrogates(id),
+        id=escape_for_model(id),
     )
     # So that a call that waits for it hears of it.
     tx.changed = True
@@ -62,7 +62,7 @@ def take_replies(tx: Transaction, principal: str, session: str) -> Sequence[Mess
 
 
 def mark_reply_delivered(tx: Transaction, id: str) -> None:
-    tx.run("UPDATE messages SET delivered = 1 WHERE id = :id", id=escape_surrogates(id))
+    tx.run("UPDATE messages SET delivered = 1 WHERE id = :id", id=escape_for_model(id))
 
 
 def is_reply_for(message: Message, principal: str, session: str) -> bool:
@@ -71,7 +71,7 @@ def is_reply_for(message: Message, principal: str, session: str) -> bool:
 
 def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:
     for id in ids:
-        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=escape_surrogates(id))
+        tx.run("UPDATE messages SET read = 1 WHERE id = :id", id=escape_for_model(id))
 
 
 def _message_from_row(row: Mapping[str, Any]) -> Message:

@@ -112,7 +112,7 @@ def describe_search_engine(settings: "Settings") -> str:
 
     with tempfile.TemporaryDirectory(prefix="menugate-") as folder:
         (Path(folder) / "one.txt").write_text("one\n")
-        program = find_ripgrep(settings.search_path)
+        program = find_ripgrep(settings.search_path, settings.workspace)
         engine = FileSearch(Jail(Path(folder)), ripgrep=program).grep(Search("one")).engine
     if engine == "ripgrep":
         return "ripgrep, sandboxed"

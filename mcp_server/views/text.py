@@ -24,7 +24,7 @@ def explain_refusals() -> Generator[None, None, None]:
 
 def format_one_line(text: str) -> str:
     """Put text from elsewhere on one line, with line breaks escaped so that it cannot fake another line."""
-    return escape_unprintable(text).replace("\n", r"\n").replace("\t", r"\t")
+    return escape_for_person(text, one_line=True)
 
 
 def format_time(at_ns: int) -> str:

@@ -130,12 +130,12 @@ def _read_text(snapshot: Snapshot, args: ReadArguments) -> Ending:
     if what := describe_non_text(data):
         return Problem(
             Code.NOT_TEXT,
-            f"`{make_visible(snapshot.path)}` is {what}; `Read` shows UTF-8 text, pictures and notebooks.",
+            f"`{escape_for_model(snapshot.path)}` is {what}; `Read` shows UTF-8 text, pictures and notebooks.",
             "`fs_read_file` with `encoding` base64 gives its bytes.",
         )
     data = data.removeprefix(BOM_UTF8)
     if not data:
-        return Done(f"[`{make_visible(snapshot.path)}` is empty.]")
+        return Done(f"[`{escape_for_model(snapshot.path)}` is empty.]")
     first, total = args.get("offset", 1), count_lines(data)
     if first > total:
         return Problem(

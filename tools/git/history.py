@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Refusal
-from mcp_server.model.text import to_one_line, to_plain_text
+from mcp_server.model.text import escape_for_model, to_one_line
 from tools.git import porcelain
 from tools.git.patch import PatchRequest, read_patch
 from tools.git.paths import locate_paths

@@ -16,7 +16,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.processes import Command, CommandResult, Processes
 from mcp_server.model.results import Code, Refusal
-from mcp_server.model.text import to_one_line, to_plain_text
+from mcp_server.model.text import escape_for_model, to_one_line
 from tools.git.permissions import CONFIG_FILES, MAX_CONFIG_BYTES, may_be_shared, to_umask
 from tools.git.repository import Repository, find_repository
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Code, Refusal
-from mcp_server.model.text import make_visible
+from mcp_server.model.text import escape_for_model
 from tools.lsp import protocol
 from tools.lsp.locations import uri_from_path
 from tools.lsp.pool import RunningServer
@@ -59,12 +59,13 @@ class SymbolPosition:
             lines = ", ".join(f"{match.range.order[0] + 1} (`{match.path}`)" for match in matches)
             raise Refusal.because(
                 Code.AMBIGUOUS_MATCH,
-                f"`{make_visible(self.path)}` declares `{self.symbol}` {len(matches)} times, on lines {lines}.",
+                f"`{escape_for_model(self.path)}` declares `{self.symbol}` {len(matches)} times, on lines {lines}.",
                 "Pass the `line` too, or the full name, such as `Class/method`.",
             )
         raise Refusal.because(
             Code.NO_MATCH,
-            f"`{make_visible(self.path)}` declares no `{self.symbol}`." + _describe_other_lines(self.text, self.symbol),
+            f"`{escape_for_model(self.path)}` declares no `{self.symbol}`."
+            + _describe_other_lines(self.text, self.symbol),
             "Pass the `line` that it is on.",
         )
 

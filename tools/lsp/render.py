@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Done
-from mcp_server.model.text import format_count, make_visible
+from mcp_server.model.text import escape_for_model, format_count
 from tools.lsp.definitions import PAGE
 from tools.lsp.locations import SortedPlaces, TextCache, sort_by_file
 from tools.lsp.queries import LspAnswer, LspItem
@@ -36,7 +36,7 @@ class LspQuestion:
 
 
 def render_text_answer(question: LspQuestion, answer: LspAnswer) -> Done:
-    text = make_visible(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
+    text = escape_for_model(answer.text[:MAX_TEXT_CHARS]) + ("…" if len(answer.text) > MAX_TEXT_CHARS else "")
     shown = text or f"`{question.server.name}` has no information about `{question.arguments['symbol']}` there."
     return Done(f"{shown}\n\n[{_describe_source(question)}]", meta=_build_meta(question, 1 if text else 0))
 

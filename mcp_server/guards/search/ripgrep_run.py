@@ -7,7 +7,6 @@ so its sandbox leaves it only its own program and the folders that we opened our
 import os
 import resource
 import selectors
-import shutil
 import signal
 import subprocess
 import sysconfig
@@ -15,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mcp_server.guards.sandbox.access import find_program
 from mcp_server.guards.sandbox.landlock import CONFINE, build_launcher_arguments, write_plan_file
 from mcp_server.guards.search.matches import MAX_OUTPUT_BYTES, EngineUnavailable, SearchDeadline
 
@@ -50,11 +50,10 @@ class RipgrepAccess:
     stdin: int | None = None
 
 
-def find_ripgrep(search_path: str = os.defpath, configured: Path | None = None) -> Path | None:
-    """Find the program: the configured one, the first on the search path, or the wheel's. Relative search-path entries
-    do not count, because they would run what is in the workspace."""
-    folders = os.pathsep.join(folder for folder in search_path.split(os.pathsep) if folder.startswith("/"))
-    program = str(configured) if configured else shutil.which("rg", path=folders or os.defpath)
+def find_ripgrep(search_path: str, workspace: Path, configured: Path | None = None) -> Path | None:
+    """Find the program: the configured one, the first on the search path that is not from the workspace, or the
+    wheel's."""
+    program = str(configured) if configured else find_program("rg", search_path or os.defpath, workspace)
     if program is None:
         wheel = Path(sysconfig.get_path("scripts")) / "rg"
         program = str(wheel) if os.access(wheel, os.X_OK) else None

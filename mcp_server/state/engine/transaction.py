@@ -67,7 +67,7 @@ class View:
 
     def get_epoch(self, principal: str) -> int:
         """How often this principal's posture has changed."""
-        row = self.link.cursor.execute(EPOCH, (escape_surrogates(principal),)).fetchone()
+        row = self.link.cursor.execute(EPOCH, (escape_for_model(principal),)).fetchone()
         return to_whole_number(row[0])
 
 

@@ -11,4 +11,4 @@ PRIVATE = ".menugate"
 
 def finder(root: Path, engine: str) -> FileSearch:
     private = (root / PRIVATE,)
-    return FileSearch(Jail(root, private), private, find_ripgrep() if engine == "ripgrep" else None)
+    return FileSearch(Jail(root, private), private, find_ripgrep("", root) if engine == "ripgrep" else None)

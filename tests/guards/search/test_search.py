@@ -342,16 +342,19 @@ class TestWalls:
 
 
 def _with_private(root: Path, private: Path, engine: str) -> FileSearch:
-    return FileSearch(Jail(root, (private,)), (private,), find_ripgrep() if engine == "ripgrep" else None)
+    return FileSearch(Jail(root, (private,)), (private,), find_ripgrep("", root) if engine == "ripgrep" else None)
 
 
-def test_the_program_is_never_looked_for_in_the_workspace(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_is_never_looked_for_in_the_workspace(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copy("/bin/true", root / "rg")
     monkeypatch.chdir(root)
-    assert find_ripgrep(".:bin::") != root / "rg"
-    assert find_ripgrep(str(root)) == root / "rg"
-    assert find_ripgrep("", root / "rg") == root / "rg"
-    assert find_ripgrep("", root / "missing") is None
+    assert find_ripgrep(".:bin::", tmp_path / "work") != root / "rg"
+    assert find_ripgrep(str(root), tmp_path / "work") == root / "rg"
+    assert find_ripgrep(str(root), root) != root / "rg", "a command may have planted it"
+    assert find_ripgrep("", tmp_path / "work", root / "rg") == root / "rg"
+    assert find_ripgrep("", tmp_path / "work", root / "missing") is None
 
 
 @pytest.mark.parametrize("program", ["/etc/passwd", "/bin/sleep", "/usr/bin/env"])

@@ -175,7 +175,7 @@ def test_names_of_arguments_models_know() -> None:
 def test_the_rest_of_a_long_result_can_be_searched(root: Path) -> None:
     bench = Workbench(root)
     kept = Spill(root / ".menugate" / "spill").keep_text("one\nneedle\n", "bash")
-    files = replace(bench.files, finder=FileSearch(bench.files.jail, (root / ".menugate",), find_ripgrep()))
+    files = replace(bench.files, finder=FileSearch(bench.files.jail, (root / ".menugate",), find_ripgrep("", root)))
     found = files.grep(Search("needle", path=str(kept), want="content"))
     assert found.lines == (".menugate/spill/bash.txt:2:needle",)
     assert files.grep(Search("needle")).total == 0
