@@ -150,6 +150,7 @@ def render_points_table() -> str:
     ]
     end = (
         f"A mode needs at least {THRESHOLD} points. If other modes are within {SIMILAR} points of the best one, the",
-        f"model has to choose by number. Confidence is high from {HIGH} points, medium from {MEDIUM}, and low below that.",
+        f"model has to choose by number. Confidence is high from {HIGH} points, medium from {MEDIUM} points, and low",
+        "below that.",
     )
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", *end, ""])

@@ -98,7 +98,8 @@ def test_the_published_numbers() -> None:
 | description | 100 | 70 | 55 | 40 | 3 |
 
 A mode needs at least 55 points. If other modes are within 10 points of the best one, the
-model has to choose by number. Confidence is high from 150 points, medium from 100, and low below that.
+model has to choose by number. Confidence is high from 150 points, medium from 100 points, and low
+below that.
 """
     )
 
