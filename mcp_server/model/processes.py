@@ -78,7 +78,7 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     code: int
-    """The exit code; 128 plus the number for a signal, as in a shell."""
+    """The exit code; after a signal, 128 plus its number, as in a shell."""
     out: bytes
     err: bytes
     timed_out: bool = False
