@@ -11,7 +11,7 @@ from bench.grid import fill_page
 from bench.pack_reference import render_pack_reference
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.config.schemas import build_schemas
-from mcp_server.model.menus import META_TOOLS, Listing
+from mcp_server.model.menus import CARRIERS, META_TOOLS, Listing
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
@@ -62,12 +62,15 @@ def codes() -> str:
 
 def tools(house: Configuration) -> str:
     policy = house.policy
-    parts = [NOTE + "# Tools\n\nThese tools come with menugate. `profile` is the lowest profile that lists the tool.\n"]
+    parts = [
+        NOTE + "# Tools\n\nThese tools come with menugate. `profile` is the lowest one at which a tool is listed.\n"
+    ]
     parts.append(
         "| tool | modes | profile | effect | asks | hints | stages |\n| --- | --- | --- | --- | --- | --- | --- |"
     )
     for tool in policy.tools.values():
-        modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or "always listed"
+        place = "listed for most hosts" if tool.name in CARRIERS else "always listed"
+        modes = ", ".join(mode.name for mode in policy.menus.find_modes_with(tool.name)) or place
         stages = "every" if tool.stages == EVERY_STAGE else ", ".join(stage for stage in sorted(tool.stages))
         row = (
             f"`{tool.name}`",

@@ -76,8 +76,8 @@ class Person(Protocol):
         ...
 
     async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
-        """Leave the message, ask it through the client, and wait for the answer there or for `menugate messages
-        reply`. Return `accept`, `decline`, `cancel` or `timeout`, what was answered, and the message's id."""
+        """Leave the message, show it in the client, and wait for an answer there or from `menugate messages reply`.
+        Return `accept`, `decline`, `cancel` or `timeout`, the answer, and the message's id."""
         ...
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:

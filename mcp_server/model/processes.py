@@ -75,13 +75,13 @@ class Command:
     most_output: int = 16 << 20
     """How many bytes of each stream are kept. The rest is read and dropped, so that the program does not block."""
     no_more: bool = False
-    """True to stop it once it has printed more than that, because the rest would be useless."""
+    """True to stop it once it has printed more than `most_output`, because the rest would be useless."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     code: int
-    """The exit code; 128 plus the number for a signal, as in a shell."""
+    """The exit code; after a signal, 128 plus its number, as in a shell."""
     out: bytes
     err: bytes
     timed_out: bool = False
@@ -173,7 +173,7 @@ class Processes(Protocol):
 
     @property
     def network(self) -> bool:
-        """True if a child of this grant can reach any address but its own."""
+        """True if a child of this grant can reach addresses other than its own loopback."""
         ...
 
     @property

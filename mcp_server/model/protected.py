@@ -1,14 +1,17 @@
 """Which paths need the user's approval, and what does the question say?"""
 
+# `model.files` is imported in the functions because only calls need it; at the top, it would slow down every start.
+
 
 def describe_read_risk(path: str) -> str | None:
-    # Imported here because only calls need it; at the top, it would slow down every start.
+    """Say why reading this path needs the user's approval; None if it needs none."""
     from mcp_server.model.files import is_secret
 
     return f"`{path}` usually holds passwords or keys, which the model would see." if is_secret(path) else None
 
 
 def describe_change_risk(*paths: str) -> str | None:
+    """Say why changing these paths needs the user's approval; None if it needs none."""
     from mcp_server.model.files import is_protected
 
     for path in paths:
@@ -18,6 +21,7 @@ def describe_change_risk(*paths: str) -> str | None:
 
 
 def describe_move_risk(source: str, destination: str) -> str | None:
+    """Say why this move needs the user's approval; None if it needs none."""
     from mcp_server.model.files import is_installed
 
     if is_installed(destination) and not is_installed(source):

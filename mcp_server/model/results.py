@@ -66,7 +66,7 @@ class Code(StrEnum):
     NOT_FOUND = "NOT_FOUND", "nothing exists at that path"
     ALREADY_EXISTS = "ALREADY_EXISTS", "something already exists at that path"
     NOT_READ = "NOT_READ", "the file must be read in this session before it is changed"
-    STALE = "STALE", "the file changed since it was read"
+    STALE = "STALE", "the file has changed since it was read, or what the user approved has changed"
     NO_MATCH = "NO_MATCH", "the text to replace is not in the file"
     AMBIGUOUS_MATCH = "AMBIGUOUS_MATCH", "the text to replace is in the file more than once"
     NOT_TEXT = "NOT_TEXT", "the file is not text"

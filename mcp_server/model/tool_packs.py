@@ -119,4 +119,5 @@ class Pack:
     menus: tuple[str, ...] = ()
     """Absolute paths of folders with more mode files."""
     longest_name: int = 0
-    """The longest tool name allowed, for a pack that does not choose its tools' names; 0 is the limit of every host."""
+    """The longest tool name allowed, for a pack that does not choose its tools' names; 0 means the length that
+    every host accepts."""

@@ -185,8 +185,8 @@ class Tool:
     """True if a call with these arguments leaves something behind that only a later call in the same session can
     reach."""
     rehearsed: bool = False
-    """It works on files alone, and is tried before the user is asked: a call that would fail is refused unasked. Its
-    files then check everything and change nothing."""
+    """It works on files alone, and is tried before the user is asked, so that the user is not asked about a call that
+    would fail. During the trial, `ctx.files` checks everything and changes nothing."""
     incidental: tuple[str, ...] = ()
     """Arguments that don't change what a call does, so an approval covers every value of them."""
     tree: str = ""

@@ -149,8 +149,8 @@ def render_points_table() -> str:
         for field, weight in FIELD.items()
     ]
     end = (
-        f"A mode needs at least {THRESHOLD} points. If other modes are within {SIMILAR} points of the best one,",
-        "the model has to choose by number.",
-        f"The confidence is high from {HIGH} points, medium from {MEDIUM} points, and otherwise low.",
+        f"A mode needs at least {THRESHOLD} points. If other modes are within {SIMILAR} points of the best one, the",
+        f"model has to choose by number. Confidence is high from {HIGH} points, medium from {MEDIUM} points, and low",
+        "below that.",
     )
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", *end, ""])

@@ -102,7 +102,7 @@ def test_the_hosts_that_get_commands_are_the_ones_in_use() -> None:
     found = load_configuration(read_settings({"workspace": str(DOCS)}, {}), bare=True)
     assert isinstance(found, Configuration)
     page = (DOCS / "hosts.md").read_text()
-    rows = re.findall(r"^\| `([^`]+)` \| `/[^`]*pause now` \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `([^`]+)` \| `/[^`]*pause` \|$", page, re.MULTILINE)
     assert rows == [row.client for row in found.library.hosts.rows if row.commands is Commands.PERSON]
 
 

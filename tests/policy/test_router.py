@@ -97,9 +97,9 @@ def test_the_published_numbers() -> None:
 | trigger | 160 | 130 | 115 | 100 | 2 |
 | description | 100 | 70 | 55 | 40 | 3 |
 
-A mode needs at least 55 points. If other modes are within 10 points of the best one,
-the model has to choose by number.
-The confidence is high from 150 points, medium from 100 points, and otherwise low.
+A mode needs at least 55 points. If other modes are within 10 points of the best one, the
+model has to choose by number. Confidence is high from 150 points, medium from 100 points, and low
+below that.
 """
     )
 

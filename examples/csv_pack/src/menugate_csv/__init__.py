@@ -67,7 +67,7 @@ APPEND = Tool(
     title="Append a row to a CSV file",
     description=(
         "Append one row to a CSV file, quoted as it needs to be. Columns that the row leaves out stay empty, and the "
-        "rows before it keep every byte."
+        "rows before it are not changed."
     ),
     arguments=build_schema(AppendArguments),
     profile=Profile.NORMAL,

@@ -9,7 +9,7 @@ from anyio import to_thread
 from mcp_server.packs import Code, Context, Done, Ending, Files, Problem, Refusal, Snapshot, quote_text
 from menugate_csv import AppendArguments, ColumnsArguments
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 EXAMPLES = 3
 
 
@@ -47,7 +47,9 @@ def _append_row(files: Files, args: AppendArguments) -> Ending:
     row = args["row"]
     if unknown := [name for name in row if name not in table.columns]:
         known = ", ".join(map(quote_text, table.columns))
-        return Problem(Code.INVALID_ARGUMENTS, f"There is no column {quote_text(unknown[0])}.", f"There are {known}.")
+        return Problem(
+            Code.INVALID_ARGUMENTS, f"There is no column {quote_text(unknown[0])}.", f"The columns are {known}."
+        )
     text = io.StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator=table.line_end)
     writer.writerow([str(row.get(name, "")) for name in table.columns])
@@ -60,9 +62,9 @@ def _append_row(files: Files, args: AppendArguments) -> Ending:
 
 def _read_table(files: Files, path: str) -> Table:
     # A `Refusal` ends the call with its problem. `files` raises it, too: NOT_FOUND, PATH_REFUSED and so on.
-    file = files.read(path, MOST_BYTES)
+    file = files.read(path, MAX_BYTES)
     if not file.whole:
-        raise Refusal(Problem(Code.TOO_LARGE, f"{quote_text(path)} has more than {MOST_BYTES >> 20} MB."))
+        raise Refusal(Problem(Code.TOO_LARGE, f"{quote_text(path)} has more than {MAX_BYTES >> 20} MB."))
     try:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError:
