@@ -27,7 +27,7 @@ menugate messages reply 818266c8ee77-6 "Use the second one."    answer the model
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("messages", EXAMPLES, run)
-    command.add_argument("action", nargs="?", choices=("reply",), help="answer a message")
+    command.add_argument("action", nargs="?", choices=("reply",), metavar="reply", help="answer a message")
     command.add_argument("id", nargs="?", metavar="ID", help="the message to answer")
     command.add_argument("text", nargs="?", metavar="TEXT", help="your answer")
     command.add_argument("--all", action="store_true", help="include those you have read")

@@ -70,7 +70,7 @@ def build_dangling_link_refusal(path: str) -> Refusal:
 
 def build_unconfirmed_refusal(path: str, real: str, verb: str) -> Refusal:
     """`verb`: what needs the approval, such as `can be changed`."""
-    way_out = "Ask the user to approve that first."
+    way_out = "The user must approve that first."
     if path != real:
         way_out = f"Call again with its real path, `{real}`, so that the user is asked."
     return build_path_refusal(
@@ -105,7 +105,7 @@ def build_ruled_out_refusal(path: str, real: str) -> Refusal:
 
 def build_entry_count_refusal(path: str, limit: int) -> Refusal:
     message = escape_surrogates(f"`{path}` has more than {limit:,} entries.")
-    return Refusal(Problem(Code.TOO_LARGE, message, "List a folder further down, or narrow it with `glob`."))
+    return Refusal(Problem(Code.TOO_LARGE, message, "List a subfolder, or narrow it with `glob`."))
 
 
 def build_not_folder_refusal(path: str) -> Refusal:

@@ -224,7 +224,7 @@ class Writer:
                 self._lengthen_log()
         except Exception as error:
             # Nobody waits for a tick; the next caller gets the error.
-            log.debug("routine work on the state failed: %s", self._translate_error(error))
+            log.debug("state maintenance failed: %s", self._translate_error(error))
 
     def _lengthen_log(self) -> None:
         """Needs both locks, or what another process appends meanwhile would be overwritten."""
