@@ -108,7 +108,7 @@ def reply(settings: "Settings", id: str | None, text: str | None) -> int:
         message = next((one for one in (state.load_messages() if state else ()) if one.id == id), None)
     if message is None or not message.session:
         why = "there is no message" if message is None else "no model is waiting for an answer to"
-        raise CliError(f"{why} `{id}`; `menugate messages --all` lists all of them.")
+        raise CliError(f"{why} `{id}`; `menugate messages --all` lists every message.")
     clients, _ = read_running_calls(settings.all_state_folders)
     session = message.session if message.session in {client.session for client in clients} else ""
     if write_to_state(settings, partial(reply_to_message, id=id, reply=Reply(text, session=session))) is None:

@@ -130,7 +130,9 @@ class Grant:
         self.require_change(asked, place, arriving=True)
         if self.demand.confirm is None and is_installed(place.path) and not is_installed(source.path):
             raise build_unconfirmed_refusal(
-                asked, place.path, "is in a folder of installed packages, which hides no secrets, and can be created"
+                asked,
+                place.path,
+                "is in a folder of installed packages, where secrets are not hidden, and can be created",
             )
 
     def require_destroy(self) -> None:

@@ -20,8 +20,8 @@ ELSEWHERE, MARKS = "workspaces", "states"
 """Folders beside an account's keys: states of workspaces whose own state folder it may not enter, and notes of where it
 worked."""
 OF_ANOTHER = (
-    "{} was sealed with a key that this account does not have; this account starts its own state beside it, and the "
-    "choices in that file only restrict, until you choose a posture at a terminal."
+    "{} was sealed with a key that this account does not have; this account starts its own state beside it. Until "
+    "you choose a posture at a terminal, the choices in that file can only restrict what may run."
 )
 EXCHANGED = (
     "it is not sealed with this account's key, although this account has worked here: either the file was replaced or "

@@ -259,7 +259,7 @@ def _is_programming_error(error: BaseException) -> bool:
 def make_full_refusal(path: Path) -> Refusal:
     return make_refusal(
         Code.STORE_FULL,
-        f"the disk of `{path.parent}` is full, so the call could not be recorded; nothing ran.",
+        f"the disk with `{path.parent}` is full, so the call could not be recorded; nothing ran.",
         "Free some space there; menugate continues by itself.",
     )
 
