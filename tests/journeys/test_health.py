@@ -152,7 +152,7 @@ def test_a_state_that_somebody_holds_is_a_fault(menugate: Type, place: Path) -> 
         assert holder.stdout is not None and holder.stdout.readline()
         said = menugate("doctor --json")
         assert said.code == 1
-        assert "holds this workspace's state" in findings(said.out)["lock"][0]["says"]
+        assert "locked this workspace's state" in findings(said.out)["lock"][0]["says"]
     finally:
         holder.communicate()
 
