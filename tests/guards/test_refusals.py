@@ -40,7 +40,7 @@ def test_every_error_of_the_system_is_a_refusal(number: int, code: Code) -> None
         refusals.build_file_kind_refusal("pipe", "a named pipe"),
         refusals.build_hardlink_refusal("a", 2),
         refusals.build_dangling_link_refusal("a"),
-        refusals.build_unconfirmed_refusal("link", ".env", "usually holds secrets and is read"),
+        refusals.build_unconfirmed_refusal("link", ".env", "usually holds secrets and can be read"),
         refusals.build_not_granted_refusal("This call may only read."),
         refusals.build_stale_refusal("a", "was changed"),
         refusals.build_entry_count_refusal(".", 20_000),
