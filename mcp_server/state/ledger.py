@@ -119,7 +119,7 @@ def record_attempt(tx: Transaction, principal: str, server: int, command: str) -
 
 def record_rules(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
     """Record that a server now judges by other rules, or keeps its old ones although the files changed."""
-    reason = f"the last valid rules stay in force: {fault}" if fault else f"{rules} rules are in force from now on"
+    reason = f"the last valid rules stay in force: {fault}" if fault else f"rules in force from now on: {rules}"
     return tx.append(RowKind.RULES, {"config": config, "rules": rules, "fault": fault or None, "reason": reason})
 
 
