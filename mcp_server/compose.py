@@ -65,7 +65,7 @@ def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
         raise BuildError(str(configuration))
     menus = configuration.policy.menus
     if settings.mode is not None and menus.by_name.get(settings.mode) is None:
-        raise BuildError(f"there is no mode `{settings.mode}`; there are {', '.join(mode.name for mode in menus)}.")
+        raise BuildError(f"there is no mode `{settings.mode}`; the modes are {', '.join(mode.name for mode in menus)}.")
     return configuration
 
 

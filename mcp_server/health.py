@@ -259,7 +259,7 @@ def check_ledger(
     yield from (HealthFinding("ledger", note, Grade.NOTE) for note in report.notes)
     if report.ok and report.unanchored:
         rows = format_count(report.unanchored, "row")
-        says = f"{rows} at the end not anchored yet, as after a kill."
+        says = f"{rows} at the end not anchored yet, as happens after a kill."
         recover = partial(recover_state, settings.database, settings.secrets)
         yield HealthFinding("ledger", says, Grade.NOTE, "anchored now", recover)
 
@@ -290,7 +290,7 @@ async def try_sandbox(configuration: Configuration, settings: Settings) -> tuple
             Command(("true",), seconds=10.0)
         )
     except Refusal as refused:
-        return f"{says}; a command does not run in it: {refused.problem.message}", "fault"
+        return f"{says}; commands do not run in it: {refused.problem.message}", "fault"
     finally:
         await commands.close()
     return (says, "good") if result.code == 0 else (f"{says}; `true` ends in it with exit code {result.code}.", "fault")

@@ -159,11 +159,11 @@ class MenuNavigator:
                 mode = self.policy.menus.by_name.get(name)
                 assert mode is not None, "the router answers with modes of the menus it was given"
                 return mode
-            case RouteChoice(candidates=candidates):
+            case RouteChoice(candidates=candidates, note=note):
                 lines = "\n".join(f"{number}. {label}" for number, label in candidates)
                 return Problem(
                     Code.AMBIGUOUS_MODE,
-                    f"`{shorten_text(query)}` does not name exactly one mode.",
+                    f"`{shorten_text(query)}` does not name exactly one mode: {note}.",
                     f"Call `menu_enter` again with the number or name of one of these:\n{lines}",
                     {"candidates": [{"number": number, "label": label} for number, label in candidates]},
                 )

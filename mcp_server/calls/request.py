@@ -138,7 +138,7 @@ def build_nested_call(
     if depth > DEEPEST:
         return Problem(
             Code.NOT_GRANTED,
-            f"`{call.tool.name}` cannot call `{tool}`: calls within calls may be at most {DEEPEST} deep.",
+            f"`{call.tool.name}` cannot call `{tool}`: calls can be nested at most {DEEPEST} deep.",
         )
     within = ParentCall(call.tool.name, record, depth, call.loose)
     return replace(call.request, tool=tool, arguments=arguments, live=call.live, within=within)

@@ -158,7 +158,7 @@ def describe_stop_answers(answers: StopAnswers) -> str:
     parts = (
         ("Ended", answers.ended),
         ("Still running", answers.running),
-        ("Servers that did not answer within 2 seconds and may still run calls, by process id", answers.silent),
+        ("Servers that did not answer within 2 seconds and may still be running calls, by process id", answers.silent),
     )
     return "".join(f" {what}: {'; '.join(names)}." for what, names in parts if names)
 

@@ -104,7 +104,7 @@ class RunLifecycle:
     async def complete(self, live: LiveSession, answer: str, status: str) -> Ending:
         """Deliver, review, begin a new run. What was delivered stays delivered, whatever fails afterwards."""
         if live.session.id in self._delivering:
-            return Problem(Code.BUSY, "this run is being delivered right now.", "Wait for that call's answer.")
+            return Problem(Code.BUSY, "another `complete` call is delivering this run.", "Wait for its answer.")
         if live.session.stage in FINAL:
             # An earlier delivery did not finish: a stopped server, a full disk.
             await self.sessions.begin_next_run(live, "complete, for a run already delivered")

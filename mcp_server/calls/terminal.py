@@ -162,8 +162,8 @@ def build_started_program_refusal(server: int) -> Refusal:
 
 def build_hidden_server_refusal(server: int) -> Refusal:
     message = (
-        f"a menugate server of this folder is running (process {server or 'unknown'}) that cannot be seen from here. "
-        "It may have started this command, so this command cannot act for you."
+        f"a menugate server for this folder is running (process {server or 'unknown'}), but not where this command can "
+        "see it. It may have started this command, so this command cannot act for you."
     )
     way_out = f"{RECORDED} Type it where the server runs, not in a container or namespace inside it."
     return Refusal(Problem(Code.BLOCKED, message, way_out))

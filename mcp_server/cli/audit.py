@@ -183,8 +183,8 @@ def show_verification(report: "VerifyReport") -> None:
         say_prose(("The record is intact: ", "green"), f"{rows}, {checkpoints}.")
         if report.unanchored:
             say_prose(
-                f"Not anchored yet: {format_count(report.unanchored, 'row')} at the end, as after a kill. The next "
-                "server to start anchors what is left."
+                f"Not anchored yet: {format_count(report.unanchored, 'row')} at the end, as happens after a kill. "
+                "The next server to start anchors the rest."
             )
         for line in report.notes:
             say_prose((line, "yellow"))

@@ -27,9 +27,9 @@ menugate messages reply 818266c8ee77-6 "Use the second one."    answer the model
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("messages", EXAMPLES, run)
-    command.add_argument("action", nargs="?", choices=("reply",), help="answer a message")
+    command.add_argument("action", nargs="?", choices=("reply",), metavar="reply", help="answer a message")
     command.add_argument("id", nargs="?", metavar="ID", help="the message to answer")
-    command.add_argument("text", nargs="?", metavar="TEXT", help="what the model is told")
+    command.add_argument("text", nargs="?", metavar="TEXT", help="your answer")
     command.add_argument("--all", action="store_true", help="include those you have read")
     command.add_argument("--keep", action="store_true", help="leave them unread")
     add_place(command)
@@ -107,13 +107,13 @@ def reply(settings: "Settings", id: str | None, text: str | None) -> int:
     with open_state_reader(settings) as state:
         message = next((one for one in (state.load_messages() if state else ()) if one.id == id), None)
     if message is None or not message.session:
-        why = "there is no message" if message is None else "no model waits for an answer to"
-        raise CliError(f"{why} `{id}`; `menugate messages --all` lists all of them.")
+        why = "there is no message" if message is None else "no model is waiting for an answer to"
+        raise CliError(f"{why} `{id}`; `menugate messages --all` lists every message.")
     clients, _ = read_running_calls(settings.all_state_folders)
     session = message.session if message.session in {client.session for client in clients} else ""
     if write_to_state(settings, partial(reply_to_message, id=id, reply=Reply(text, session=session))) is None:
-        raise CliError(f"`{id}` was answered already; `menugate messages --all` shows how.")
-    say_prose("Replied. A call that waits for the answer gets it now; otherwise the next call of that agent does.")
+        raise CliError(f"`{id}` has already been answered; `menugate messages --all` shows how.")
+    say_prose("Replied. If a call is waiting for the answer, it gets it now; otherwise the agent's next call does.")
     return 0
 
 

@@ -44,7 +44,7 @@ menugate stop                      end all runs and everything they started, and
 menugate stop --session SESSION    only this session
 menugate stop --principal NAME     only the runs of this principal
 """
-UNTRUE = (", so the call could not be put on record", "; nothing ran", "; nothing was changed")
+UNTRUE = (", so the call could not be recorded", "; nothing ran", "; nothing was changed")
 """Parts of the messages about an unwritable state that are not true for `stop`."""
 MAX_UNITS = 1000
 MAX_REASON_CHARS = 200

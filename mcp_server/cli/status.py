@@ -122,7 +122,7 @@ def format_key_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("keys", f"{folder or 'none on disk'}{lifetime_text}")]
     rows += [("", text) for text in facts["unfit_keys"]]
     if facts["foreign"]:
-        text = "belongs to another account; menugate leaves it alone and applies only its restricting choices"
+        text = "belongs to another account; menugate leaves it alone and applies only its restrictive choices"
         rows.append(("", f"{facts['foreign']} {text}"))
     return rows
 

@@ -83,8 +83,8 @@ def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: s
 
     if confirm_posture_change(settings, whose, arguments.confirm) is None:
         raise CliError(
-            f"no change with the id {arguments.confirm} needs confirmation, or it expired after an hour. "
-            "`menugate steer` lists pending changes; add --for NAME for those of another principal."
+            f"no change with the id {arguments.confirm} is waiting for confirmation; unconfirmed changes expire after "
+            "an hour. `menugate steer` lists pending changes; add --for NAME for those of another principal."
         )
 
 

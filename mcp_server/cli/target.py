@@ -23,7 +23,7 @@ class NoStateYet(CliError):
 
 def add_target_flags(one: argparse.ArgumentParser, default: str = "yours") -> None:
     """Add the options that choose runs. `default` describes whose runs are meant without them."""
-    one.add_argument("--principal", metavar="NAME", help=f"the principal whose runs are meant (default: {default})")
+    one.add_argument("--principal", metavar="NAME", help=f"only the runs of this principal (default: {default})")
     one.add_argument("--session", metavar="ID", help="only this session")
 
 

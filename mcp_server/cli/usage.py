@@ -173,11 +173,12 @@ def describe_wrong_choice(action: argparse.Action, value: object) -> str:
     from mcp_server.model.text import find_nearest_name, quote_text
 
     names = list(map(str, action.choices or ()))
+    if len(names) == 1:
+        return f"{quote_text(str(value))} is not an action; the only one is `{names[0]}`."
     near = find_nearest_name(str(value), names)
     what = f"{'/'.join(action.option_strings)}: " if action.option_strings else ""
     hint = f"; did you mean `{near}`?" if near else "."
-    known = f"one of {join_names(names)}" if len(names) > 1 else f"`{names[0]}`"
-    return f"{what}{quote_text(str(value))} is not {known}{hint}"
+    return f"{what}{quote_text(str(value))} is not one of {join_names(names)}{hint}"
 
 
 def describe_unknown_word(command: argparse.ArgumentParser, word: str) -> str:

@@ -62,7 +62,7 @@ class CallHistory:
         if self.call.kind != "intent":
             return str(fields.get("reason") or "no reason was recorded")
         if fields.get("rule"):
-            return "an allow rule made it unnecessary to ask you"
+            return "an allow rule let it run without asking you"
         if self.questions:
             return "you were asked about exactly this call earlier, and this time no layer objected"
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"

@@ -265,8 +265,8 @@ def _put_back(aside: JailPath, place: JailPath, path: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        message = f"`{place.path}` is not what the user was shown, and something else has taken its name since."
-        raise build_path_refusal(message, f"What was there is now at `{path}`; move it to where it belongs.") from error
+        message = f"`{place.path}` was not what the user was shown, and another file has taken its place since."
+        raise build_path_refusal(message, f"The earlier one is now at `{path}`; move it where it belongs.") from error
 
 
 def put_in_place(aside: JailPath, target: JailPath, check: ApprovalCheck) -> None:

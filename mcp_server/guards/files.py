@@ -208,9 +208,7 @@ class WorkspaceFiles(ReadableFiles):
     def _check_movable(self, asked: str, place: JailPath) -> os.stat_result:
         self.grant.require_change(asked, place)
         if place.name == ".":
-            raise build_path_refusal(
-                "The workspace itself is neither moved nor taken away.", "Name a file or folder in it."
-            )
+            raise build_path_refusal("The workspace itself cannot be moved or deleted.", "Name a file or folder in it.")
         found = stat_existing(place)
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)):
             raise build_file_kind_refusal(asked, describe_file_kind(found.st_mode))

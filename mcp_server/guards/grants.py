@@ -64,7 +64,7 @@ class PlaceBounds:
         elif target.identity:
             raise build_moved_refusal(asked, "is gone since the user was asked")
         elif format_identity(os.fstat(place.folder)) != target.folder:
-            raise build_moved_refusal(asked, "would be made in another folder than the one the user was shown")
+            raise build_moved_refusal(asked, "would be created in a different folder from the one the user was shown")
 
     def _find_target(self, asked: str, place: JailPath) -> Target | None:
         known = self.targets.get(asked, self.targets.get(place.path))
@@ -74,7 +74,7 @@ class PlaceBounds:
             if target.path == place.path:
                 return target
         before = f"led to `{known[0].path}`" if known else "could not be opened"
-        raise build_moved_refusal(asked, f"leads to `{place.path}`, and {before} when the user was asked")
+        raise build_moved_refusal(asked, f"now leads to `{place.path}`; it {before} when the user was asked")
 
     def require_object(self, asked: str, place: JailPath, found: os.stat_result, file: int | None = None) -> None:
         """Raise unless this is what the user was shown. `file`: it is open, and about to be overwritten."""
@@ -82,13 +82,13 @@ class PlaceBounds:
         if target is None:
             return
         if format_identity(found) != target.identity:
-            what = "is another file or folder than" if target.identity else "exists now, and did not"
-            raise build_moved_refusal(asked, f"{what} when the user was asked")
+            what = "was replaced after" if target.identity else "did not exist when"
+            raise build_moved_refusal(asked, f"{what} the user was asked")
         if file is not None and target.sha256:
             with os.fdopen(os.dup(file), "rb") as content:
                 content.seek(0)
                 if file_digest(content, "sha256").hexdigest() != target.sha256:
-                    raise build_moved_refusal(asked, "has another content than when the user was asked")
+                    raise build_moved_refusal(asked, "has changed since the user was asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ class Grant:
         if self.bounds is not None:
             self.bounds.require_place(asked, place)
         if self.demand.confirm is None and (is_secret(asked) or is_secret(place.path)):
-            raise build_unconfirmed_refusal(asked, place.path, "usually holds secrets and is read")
+            raise build_unconfirmed_refusal(asked, place.path, "usually holds secrets and can be read")
 
     def require_write(self, asked: str) -> None:
         if self.demand.effect in READING:
-            raise build_not_granted_refusal(f"This call was granted reading only, and would have changed `{asked}`.")
+            raise build_not_granted_refusal(f"This call may only read, but it would have changed `{asked}`.")
 
     def require_change(self, asked: str, place: JailPath, arriving: bool = False) -> None:
         self.require_write(asked)
@@ -124,15 +124,17 @@ class Grant:
         if self.fixed(place):
             raise held(asked)
         if self.demand.confirm is None and (is_protected(asked) or is_protected(place.path)):
-            raise build_unconfirmed_refusal(asked, place.path, "decides what other programs run and is changed")
+            raise build_unconfirmed_refusal(asked, place.path, "decides what other programs run and can be changed")
 
     def require_put(self, asked: str, place: JailPath, source: JailPath) -> None:
         self.require_change(asked, place, arriving=True)
         if self.demand.confirm is None and is_installed(place.path) and not is_installed(source.path):
             raise build_unconfirmed_refusal(
-                asked, place.path, "lies among what is installed, where no secret is hidden, and is made"
+                asked,
+                place.path,
+                "is in a folder of installed packages, where secrets are not hidden, and can be created",
             )
 
     def require_destroy(self) -> None:
         if self.demand.effect is not Effect.DESTROY_LOCAL:
-            raise build_not_granted_refusal("This call was not granted taking files away.")
+            raise build_not_granted_refusal("This call may not delete or move files.")

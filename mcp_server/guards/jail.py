@@ -92,12 +92,12 @@ class Jail:
 
     def _normalize_path(self, path: str) -> str:
         if "\0" in path:
-            raise build_path_refusal("The path holds a NUL character.", self._describe_valid_path())
+            raise build_path_refusal("The path contains a NUL character.", self._describe_valid_path())
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
             raise build_path_refusal(
-                "The path holds half a character (a lone surrogate).", self._describe_valid_path()
+                "The path contains half a character (a lone surrogate).", self._describe_valid_path()
             ) from None
         clean = os.path.normpath(path or ".")
         if clean.startswith("/"):

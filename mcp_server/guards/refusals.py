@@ -17,7 +17,7 @@ def build_path_refusal(message: str, way_out: str = "") -> Refusal:
 
 def build_outside_refusal(path: str, root: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` lies outside the workspace.", f"Tools only open paths inside `{root}`; give one of those."
+        f"`{path}` is outside the workspace.", f"Tools only open paths inside `{root}`; give one of those."
     )
 
 
@@ -65,14 +65,14 @@ def build_hardlink_refusal(path: str, names: int) -> Refusal:
 
 def build_dangling_link_refusal(path: str) -> Refusal:
     return build_path_refusal(
-        f"The link points to `{path}`, which does not exist; tools create nothing through a link.",
+        f"The link points to `{path}`, which does not exist; tools cannot create files through a link.",
         f"Call again with `{path}`.",
     )
 
 
 def build_unconfirmed_refusal(path: str, real: str, verb: str) -> Refusal:
-    """`verb`: what needs the approval, such as `is changed`."""
-    way_out = "The user has to approve that first."
+    """`verb`: what needs the approval, such as `can be changed`."""
+    way_out = "The user must approve that first."
     if path != real:
         way_out = f"Call again with its real path, `{real}`, so that the user is asked."
     return build_path_refusal(
@@ -99,19 +99,19 @@ def build_stale_refusal(path: str, change: str) -> Refusal:
 def build_moved_refusal(path: str, change: str) -> Refusal:
     """`change`: what is no longer as the user was shown it."""
     message = escape_for_model(f"`{path}` {change}; nothing was done.", one_line=True)
-    return Refusal(Problem(Code.STALE, message, "Call again, and the user is asked about it as it is now."))
+    return Refusal(Problem(Code.STALE, message, "Call again; the user will be asked about it as it is now."))
 
 
 def build_ruled_out_refusal(path: str, real: str) -> Refusal:
     return build_path_refusal(
-        f"`{path}` leads to `{real}` now, which a rule of the user keeps from this call; nothing was done.",
+        f"`{path}` now leads to `{real}`, which one of the user's rules forbids for this call; nothing was done.",
         f"Call again with its real path, `{real}`, to see the rule.",
     )
 
 
 def build_entry_count_refusal(path: str, limit: int) -> Refusal:
     message = escape_for_model(f"`{path}` has more than {limit:,} entries.", one_line=True)
-    return Refusal(Problem(Code.TOO_LARGE, message, "List a folder further down, or narrow it with `glob`."))
+    return Refusal(Problem(Code.TOO_LARGE, message, "List a subfolder, or narrow it with `glob`."))
 
 
 def build_not_folder_refusal(path: str) -> Refusal:

@@ -44,7 +44,7 @@ class Code(StrEnum):
     APPROVAL_DENIED = "APPROVAL_DENIED", "the user was asked about the call and did not approve it"
     # Returned by the menus.
     UNKNOWN_MODE = "UNKNOWN_MODE", "no mode has that name, number, title or trigger"
-    AMBIGUOUS_MODE = "AMBIGUOUS_MODE", "several modes match; the answer lists them by number"
+    AMBIGUOUS_MODE = "AMBIGUOUS_MODE", "no single mode matches; the answer lists the choices by number"
     ALREADY_AT_ROOT = "ALREADY_AT_ROOT", "there is no mode to leave"
     UNKNOWN_HANDLE = "UNKNOWN_HANDLE", "the menu handle is unknown: it is made up, expired, or another caller's"
     NOT_READ_ONLY = "NOT_READ_ONLY", "menu_read carries only tools that read; use menu_call for the others"

@@ -32,8 +32,8 @@ def list_faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
 def format_verdict(findings: Sequence[HealthFinding]) -> str:
     faults = len(list_faults(findings))
     commands = [command for finding in findings for command in finding.commands]
-    verdict = f"Not in order: {format_count(faults, 'fault')}." if faults else "In order."
+    verdict = f"Found {format_count(faults, 'fault')}." if faults else "Everything is in order."
     if not commands:
         return verdict
-    verdict = verdict if faults else "In order, but the posture is narrowed."
+    verdict = verdict if faults else "Everything is in order, but the posture is narrowed."
     return "\n".join((f"{verdict} To restore your usual settings, run these commands at a terminal:", *commands))

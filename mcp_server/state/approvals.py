@@ -149,7 +149,7 @@ def _describe_approval_fault(approval: Approval | None, terms: QuestionTerms, no
     if approval is None:
         return "it is not known here"
     if approval.is_spent:
-        return "it was used already"
+        return "it was already used"
     if approval.is_lapsed(now):
         return approval.void or "it has expired"
     if approval.answer is not ApprovalAnswer.YES:

@@ -26,16 +26,16 @@ from mcp_server.state.verify import SEAL, format_segment_seal
 
 MAX_PRINCIPALS = 1000
 NARROWED = (
-    "Until you choose a posture at a terminal, such as `menugate profile normal`, what was chosen there can forbid "
+    "Until you choose a posture at a terminal, such as `menugate profile normal`, the choices in that state can forbid "
     "calls but allow none; its approvals, todos and memory do not count. `menugate status` shows what applies."
 )
 FOREIGN = (
-    "the state in `{state}` was sealed with a key that this account does not have, so it stays unchanged and this "
-    "account keeps a state of its own beside it"
+    "the state in `{state}` was sealed with a key that this account does not have, so it stays unchanged, and this "
+    "account keeps its own state beside it"
 )
 TAMPERED = (
-    "the state was not sealed with this account's key, although this account has worked here: it was replaced, or the "
-    "key was lost; it was set aside as `{state}`"
+    "the state was not sealed with this account's key, although this account has worked here: either the file "
+    "was replaced or the key was lost; the file was set aside as `{state}`"
 )
 
 
@@ -55,7 +55,7 @@ class Segment:
     @property
     def reason(self) -> str:
         sentence = (TAMPERED if self.tampered else FOREIGN).format(state=self.state)
-        return f"{sentence}; what was chosen there cannot be read" if self.unread else sentence
+        return f"{sentence}; its choices cannot be read" if self.unread else sentence
 
     @property
     def fields(self) -> dict[str, Any]:

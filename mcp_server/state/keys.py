@@ -20,7 +20,7 @@ KEPT = re.compile(rb"[A-Za-z0-9_-]{43}\n?")
 SEALS, TOKENS, QUESTIONS = KEY, "http.key", "request-state.key"
 FORMS: Mapping[str, re.Pattern[bytes]] = {SEALS: WRITTEN, TOKENS: KEPT, QUESTIONS: KEPT}
 LOST = {
-    SEALS: "what was sealed with the old one counts as not yours, until you choose a posture at a terminal",
+    SEALS: "what the old one sealed does not count as yours until you choose a posture at a terminal",
     TOKENS: "clients over HTTP need the new token, which `menugate serve --http` prints",
     QUESTIONS: "nothing else changes",
 }
@@ -33,18 +33,17 @@ def describe_unfit_keys(folder: Path | None) -> Iterator[str]:
     for name, form in FORMS.items():
         path, fault = folder / name, ""
         try:
-            fault = (
-                "" if form.fullmatch(path.read_bytes()) else "does not hold a key; it is empty, cut or something else"
-            )
+            if not form.fullmatch(path.read_bytes()):
+                fault = "does not contain a key; it is empty, cut short, or something else"
         except FileNotFoundError:
             continue
         except IsADirectoryError:
-            fault = "is a folder, and a key is kept in a file of that name"
+            fault = "is a folder, and menugate keeps a key in a file with that name"
         except OSError as wrong:
             fault = f"cannot be read ({wrong.strerror})"
         if fault:
             yield (
-                f"{path} {fault}. Put it back from a backup, or move it away with `mv {path} {path}.old`: menugate "
+                f"{path} {fault}. Restore it from a backup, or move it away with `mv {path} {path}.old`: menugate "
                 f"makes a new one, and {LOST[name]}."
             )
 
@@ -62,14 +61,14 @@ def load_or_create_secret(path: Path | None, anew: bool = False) -> str:
     except FileNotFoundError:
         found = _create_key(path)
     except IsADirectoryError:
-        what = f"`{path}` is a folder, and menugate keeps a key in a file of that name."
+        what = f"`{path}` is a folder, and menugate keeps a key in a file with that name."
         raise Refusal(Problem(Code.STORE_UNAVAILABLE, what, f"Move it away: `mv {path} {path}.old`.")) from None
     if anew and not KEPT.fullmatch(found):
         found = _replace_key(path)
     if not KEPT.fullmatch(found):
         raise Refusal(
             Problem(
-                Code.STORE_UNAVAILABLE, f"`{path}` does not hold a key.", "Delete it, and menugate makes a new one."
+                Code.STORE_UNAVAILABLE, f"`{path}` does not contain a key.", "Delete it; menugate then makes a new one."
             )
         )
     path.chmod(0o600)

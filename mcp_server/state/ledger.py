@@ -110,16 +110,16 @@ def record_attempt(tx: Transaction, principal: str, server: int, command: str) -
     """Record that a program started by a server tried to speak for the person, and tell the person."""
     from mcp_server.state.messages import leave_message  # hardly ever
 
-    reason = f"a program that the server with process {server} started tried `{command}`, and was refused"
+    reason = f"a program started by the server with process id {server} tried `{command}` and was refused"
     seq = tx.append(RowKind.ATTEMPT, {"principal": principal, "server": server, "command": command, "reason": reason})
-    text = f"{reason[0].upper()}{reason[1:]}: nobody but you answers or chooses for you. Row {seq} of the record."
+    text = f"{reason[0].upper()}{reason[1:]}: only you can do that. See `menugate audit show {seq}`."
     leave_message(tx, Message(f"{tx.process}-{seq}-attempt", 0, "", text))
     return seq
 
 
 def record_rules(tx: Transaction, config: str | None, rules: int, fault: str) -> int:
     """Record that a server now judges by other rules, or keeps its old ones although the files changed."""
-    reason = f"the last valid rules stay in force: {fault}" if fault else f"{rules} rules hold from here on"
+    reason = f"the last valid rules stay in force: {fault}" if fault else f"rules in force from now on: {rules}"
     return tx.append(RowKind.RULES, {"config": config, "rules": rules, "fault": fault or None, "reason": reason})
 
 

@@ -20,13 +20,13 @@ ELSEWHERE, MARKS = "workspaces", "states"
 """Folders beside an account's keys: states of workspaces whose own state folder it may not enter, and notes of where it
 worked."""
 OF_ANOTHER = (
-    "{} was sealed with a key that this account does not have; this account begins a state of its own beside it, and "
-    "what was chosen there narrows until you choose a posture at a terminal."
+    "{} was sealed with a key that this account does not have; this account starts its own state beside it. Until "
+    "you choose a posture at a terminal, the choices in that file can only restrict what may run."
 )
 EXCHANGED = (
-    "it is not sealed with this account's key, although this account has worked here: it was exchanged, or the key was "
-    "lost. Choose a posture at a terminal, such as `menugate profile normal`: that puts the file aside as evidence, "
-    "begins a new one, and takes over what was narrower."
+    "it is not sealed with this account's key, although this account has worked here: either the file was replaced or "
+    "the key was lost. Choose a posture at a terminal, such as `menugate profile normal`: that sets the file aside as "
+    "evidence, starts a new one, and keeps the stricter choices."
 )
 STATE = "state.db"
 SHARED = (".menugate", ACCOUNTS)

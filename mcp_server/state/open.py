@@ -65,7 +65,7 @@ def _open(path: Path, secrets: Path | None, who: tuple[Clock, str], suspicion: s
     if share := find_network_share(path.parent):
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
-            f"`{path.parent}` lies on a network file system ({share}), where machines damage each other's state.",
+            f"`{path.parent}` is on a network file system ({share}), where machines can corrupt each other's state.",
             "Put the state on a local disk.",
         )
     key = LedgerKey.load_or_create(secrets)
@@ -150,7 +150,7 @@ def _open_or_set_aside(path: Path, clock: Clock, thorough: bool) -> tuple[Databa
     if not damage:
         raise make_unfit_refusal(path, found)
     name = set_aside(path, str(clock.now_ns()))
-    return Database(path), StateFile(0, f"the state file was damaged ({damage}); it was put aside as `{name}`")
+    return Database(path), StateFile(0, f"the state file was damaged ({damage}); it was set aside as `{name}`")
 
 
 def make_unfit_refusal(path: Path, found: int | None) -> Refusal:
@@ -163,7 +163,7 @@ def make_unfit_refusal(path: Path, found: int | None) -> Refusal:
     if found < CURRENT:
         return make_refusal(
             Code.STORE_UNAVAILABLE,
-            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only looked at.",
+            f"`{path}` comes from an older menugate (layout {found}; known here: {CURRENT}) and was only read.",
             "Start menugate here once; it brings the state up to date.",
         )
     return make_refusal(

@@ -49,7 +49,7 @@ def record_adoption(tx: Transaction) -> None:
     """Record that you chose at a terminal: the state that was set aside is then no longer a fault of the ledger."""
     found = find_taken_over_state(tx)
     if found and found.get("tampered") and not is_adopted(tx):
-        reason = "the person chose a posture at a terminal"
+        reason = "the user chose a posture at a terminal"
         tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.compute_mac(format_adoption_seal(tx))})
 
 

@@ -58,7 +58,8 @@ class Server:
             sentences.append(f"Process {self.pid} keeps using the last valid rules: {self.fault}.")
         if self.older:
             sentences.append(
-                f"Process {self.pid} also forbids what these files forbade before, until a valid one stays unchanged."
+                f"Process {self.pid} also forbids what earlier versions of these files forbade, until a valid version "
+                "stays unchanged for a moment."
             )
         if self.restart:
             names = ", ".join(f"`{name}`" for name in self.restart)

@@ -133,7 +133,7 @@ def verify_ledger(
 
 FOREIGN_NOTE = (
     "It was written with a key that this account does not have, so its chain and signatures were checked, but not "
-    "who signed."
+    "who signed it."
 )
 
 
@@ -148,7 +148,7 @@ def _describe_takeover(view: View, folder: Path, faults: list[tuple[int, str]]) 
             intro + finding for finding in _check_referenced_rows(folder / str(segment["state"]), segment, faults)
         )
     elif is_adopted(view):
-        yield f"Row 1: {segment['reason']}. A posture was chosen at a terminal since."
+        yield f"Row 1: {segment['reason']}. A posture has been chosen at a terminal since then."
     else:
         way_out = "to continue from here, choose a posture at a terminal, such as `menugate profile normal`"
         faults.append((1, f"{segment['reason']}; {way_out}"))
@@ -213,7 +213,7 @@ def _read_rows(view: View) -> Iterator[tuple[int, Any, Any]]:
 
 def _read_anchor(path: Path, key: LedgerKey | None, faults: list[tuple[int, str]]) -> Anchor | None:
     if key is None:
-        faults.append((0, "the key is missing, so neither anchor nor checkpoints can be checked"))
+        faults.append((0, "the key is missing, so neither the anchor nor the checkpoints can be checked"))
         return None
     # Retry, because a writer may be in the middle of writing the anchor.
     for _ in range(3):
@@ -237,7 +237,7 @@ def _find_checkpoint_faults(
         if checkpoint.number != number:
             yield checkpoint.seq, f"checkpoint {number} is missing before this row"
         elif key and checkpoint.key != key.public_key:
-            yield checkpoint.seq, f"checkpoint {checkpoint.number} was signed with another key than this machine's"
+            yield checkpoint.seq, f"checkpoint {checkpoint.number} was signed with a key other than this machine's"
         elif not is_valid_signature(checkpoint.format_statement(previous), checkpoint.signature, checkpoint.key):
             yield checkpoint.seq, f"the signature of checkpoint {checkpoint.number} is invalid"
         previous = checkpoint

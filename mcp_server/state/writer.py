@@ -145,7 +145,7 @@ class Writer:
                 return workspace
             workspace.lock.release()
             self._close_workspace("gone")
-        raise Refusal(Problem(Code.STORE_UNAVAILABLE, "the state file is taken away again and again; nothing ran."))
+        raise Refusal(Problem(Code.STORE_UNAVAILABLE, "something keeps removing the state file; nothing ran."))
 
     def _serve(self, batch: list[StoreJob]) -> None:
         """Reads come first: they need no lock and work even if nothing can be written."""
@@ -224,7 +224,7 @@ class Writer:
                 self._lengthen_log()
         except Exception as error:
             # Nobody waits for a tick; the next caller gets the error.
-            log.debug("the state could not be looked after: %s", self._translate_error(error))
+            log.debug("state maintenance failed: %s", self._translate_error(error))
 
     def _lengthen_log(self) -> None:
         """Needs both locks, or what another process appends meanwhile would be overwritten."""

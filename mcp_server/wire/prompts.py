@@ -237,8 +237,8 @@ def is_acting(command: SlashCommand, arguments: Mapping[str, str]) -> bool:
 
 def describe_not_offered(command: SlashCommand) -> str:
     return (
-        f"Nothing was done: `{command.name}` is not offered to this client, where people other than its user may use "
-        f"prompts. The user can type `{command.typed}` at a terminal."
+        f"Nothing was done: `{command.name}` is not offered to this client, because people other than its user may be "
+        f"able to run its prompts. The user can type `{command.typed}` at a terminal."
     )
 
 

@@ -33,7 +33,7 @@ def test_doctor_and_status_name_it_with_the_cure(workspace: Path, home: Path, na
     spoil(path, how)
     doctor = typed(workspace, home, "doctor")
     assert doctor.code == 1
-    assert str(path) in doctor.out and f"mv {path}" in doctor.out and "In order" not in doctor.out
+    assert str(path) in doctor.out and f"mv {path}" in doctor.out and "Everything is in order" not in doctor.out
     assert all(row in doctor.out for row in ("menus and rules", "sandbox", "leftovers")), doctor.out
     status = typed(workspace, home, "status")
     assert status.code == 0, status.err
@@ -70,7 +70,7 @@ def test_what_is_left_to_choose_after_a_lost_state_is_said(workspace: Path, home
         assert "menugate mode " not in text and "menugate profile " not in text, text
     for axis, value in (("control", "assisted"), ("ai-mode", "chat")):
         assert typed(workspace, home, axis, value).code == 0, axis
-    assert "In order." in typed(workspace, home, "doctor").out
+    assert "Everything is in order." in typed(workspace, home, "doctor").out
 
 
 def take_key(workspace: Path, home: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_lines_that_are_shown_bring_the_usual_work_back(
     assert "READ_ONLY_WORK" in refused.err + refused.out
     assert "chose" not in refused.err + refused.out
     said = typed(workspace, home, shown).out
-    assert "\nIn order.\n" not in said
+    assert "\nEverything is in order.\n" not in said
     assert "narrowed" in said and "work mode" in said
     lines = [line.strip() for line in said.splitlines() if line.strip().startswith("menugate ")]
     assert lines, said
@@ -142,7 +142,7 @@ def test_the_lines_that_are_shown_bring_the_usual_work_back(
     assert called.code == 0, called.err
     for words in ("doctor", "status"):
         assert "narrowed" not in typed(workspace, home, words).out
-    assert "In order." in typed(workspace, home, "doctor").out
+    assert "Everything is in order." in typed(workspace, home, "doctor").out
 
 
 def badge(workspace: Path, home: Path) -> dict[str, str]:

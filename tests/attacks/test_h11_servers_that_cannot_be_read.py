@@ -22,5 +22,5 @@ def test_status_and_doctor_say_what_cannot_be_read(workspace: Path, home: Path) 
         folder.chmod(0o700)
     for said in (status, doctor):
         assert f"{folder} cannot be read" in said and f"chmod 700 {folder}" in said, said
-    assert "In order." not in doctor
-    assert "In order." in typed(workspace, home, "doctor").out
+    assert "Everything is in order." not in doctor
+    assert "Everything is in order." in typed(workspace, home, "doctor").out

@@ -450,7 +450,7 @@ def test_commands_say_what_else_holds_beside_what_stands_there(workspace: Path, 
         assert denied(one, "notes.md", "src/main.py")
         for path in ("notes.md", "src/main.py"):
             assert says(workspace, home, path) == ("RULE_DENIED", True)
-        told = f"Process {one.process.pid} also forbids what these files forbade before"
+        told = f"Process {one.process.pid} also forbids what earlier versions of these files forbade"
         for words in (["status"], ["doctor"], ["rules", "list"], ["explain", "Read"]):
             answer = typed(workspace, home, *words)
             assert told in answer.out + answer.err, words

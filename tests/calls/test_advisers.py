@@ -183,7 +183,7 @@ async def test_who_does_not_answer_or_is_not_there_is_named(store: Store) -> Non
         one.silent = True
         asks = reviewer(store, one)
         late = await replace(asks, reviewing=replace(asks.reviewing, patience=0.2)).review_run(run())
-    assert late.unchecked == ("a model's review: The server did not answer in full within 0.2 s.",)
+    assert late.unchecked == ("a model's review: The server did not send its whole response within 0.2 s.",)
     gone = await reviewer(store, one).review_run(run())
     assert gone.unchecked[0].startswith(f"a model's review: `127.0.0.1:{one.port}` cannot be reached: ")
     assert gone.opinion is not None and not gone.opinion.answered
@@ -219,7 +219,7 @@ async def test_a_name_leads_inside_only_where_the_operator_wrote_that_down(
         if open_:
             assert (await here.fetch(Request(url, "POST", body=b"{}"))).status == 200
         else:
-            with pytest.raises(Refusal, match=r"leads to 127\.0\.0\.1"):
+            with pytest.raises(Refusal, match=r"resolves to 127\.0\.0\.1"):
                 await here.fetch(Request(url, "POST", body=b"{}"))
         assert len(one.heard) == open_
 

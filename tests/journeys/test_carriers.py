@@ -271,6 +271,7 @@ def test_an_unclear_wish_is_answered_with_numbers_and_a_number_answers_it(door: 
     candidates = unclear["_meta"]["menugate/refusal"]["candidates"]
     numbers = [one["number"] for one in candidates]
     assert len(numbers) > 1
+    assert "does not name exactly one mode: several modes " in said(unclear)
     assert numbers == sorted(numbers)
     for one in candidates:
         assert f"{one['number']}. {one['label']}" in said(unclear)
@@ -280,7 +281,10 @@ def test_an_unclear_wish_is_answered_with_numbers_and_a_number_answers_it(door: 
         missed = door.call("menu_enter", mode=nowhere)
         assert code(missed) == "UNKNOWN_MODE"
         assert "swe" in said(missed)
-    assert code(door.call("menu_enter", mode="99")) == "AMBIGUOUS_MODE"
+    out_of_range = door.call("menu_enter", mode="99")
+    assert code(out_of_range) == "AMBIGUOUS_MODE"
+    count = len(out_of_range["_meta"]["menugate/refusal"]["candidates"])
+    assert f"numbers go from 1 to {count}." in said(out_of_range)
 
 
 def test_a_handle_goes_on_with_who_shows_it_and_who_shows_none_gets_another(ground: Ground) -> None:

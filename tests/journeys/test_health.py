@@ -152,7 +152,7 @@ def test_a_state_that_somebody_holds_is_a_fault(menugate: Type, place: Path) -> 
         assert holder.stdout is not None and holder.stdout.readline()
         said = menugate("doctor --json")
         assert said.code == 1
-        assert "holds this workspace's state" in findings(said.out)["lock"][0]["says"]
+        assert "locked this workspace's state" in findings(said.out)["lock"][0]["says"]
     finally:
         holder.communicate()
 
@@ -216,7 +216,7 @@ def test_a_served_folder_is_examined_from_the_client(menugate: Type, place: Path
         sql(place, "UPDATE ledger SET body = replace(body, 'pid', 'pix') WHERE seq = 1")
         answer = one.request("prompts/get", {"name": "doctor", "arguments": {}})
         said = answer["result"]["messages"][0]["content"]["text"]
-        assert "fault: ledger: row 1" in said and "Not in order: 1 fault." in said
+        assert "fault: ledger: row 1" in said and "Found 1 fault." in said
         assert "`menugate doctor fix`" not in said and "`repair`" not in said, "it only reads"
     assert "repair" not in menugate("status").out
 
@@ -228,4 +228,4 @@ def test_the_real_command_ends_with_one_where_something_is_wrong(place: Path, ho
         command("doctor"), env=environment(home), cwd=place, capture_output=True, text=True, timeout=PATIENCE
     )
     assert said.returncode == 1
-    assert "Not in order: 1 fault." in said.stdout
+    assert "Found 1 fault." in said.stdout

@@ -18,10 +18,10 @@ def test_only_faults_are_faults() -> None:
 @pytest.mark.parametrize(
     ("findings", "verdict"),
     [
-        ([], "In order."),
-        ([GOOD, NOTE], "In order."),
-        ([GOOD, FAULT], "Not in order: 1 fault."),
-        ([FAULT, FAULT], "Not in order: 2 faults."),
+        ([], "Everything is in order."),
+        ([GOOD, NOTE], "Everything is in order."),
+        ([GOOD, FAULT], "Found 1 fault."),
+        ([FAULT, FAULT], "Found 2 faults."),
     ],
 )
 def test_the_verdict_counts_the_faults(findings: list[HealthFinding], verdict: str) -> None:
@@ -30,6 +30,6 @@ def test_the_verdict_counts_the_faults(findings: list[HealthFinding], verdict: s
 
 def test_what_is_to_be_typed_stands_below_line_by_line() -> None:
     first, *commands = format_verdict([NARROWED]).splitlines()
-    assert first.startswith("In order, but the posture is narrowed.")
+    assert first.startswith("Everything is in order, but the posture is narrowed.")
     assert commands == list(TYPED)
-    assert format_verdict([FAULT, NARROWED]).startswith("Not in order: 1 fault. ")
+    assert format_verdict([FAULT, NARROWED]).startswith("Found 1 fault. ")

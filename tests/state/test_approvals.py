@@ -65,7 +65,7 @@ async def test_a_yes_is_burnt_with_the_record_of_the_call(place: Place, store: S
     await say(store, "q1", ApprovalAnswer.YES)
     first = await begin(store, wanted())
     assert isinstance(first, int)
-    assert await begin(store, wanted()) == ApprovalLapsed("it was used already")
+    assert await begin(store, wanted()) == ApprovalLapsed("it was already used")
     await store.close()
     with place.reader() as state:
         kinds = [RowKind.QUESTION, RowKind.ANSWER, RowKind.INTENT, RowKind.REDEEMED]

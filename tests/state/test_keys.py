@@ -61,5 +61,5 @@ def test_a_link_in_the_tokens_place_is_not_followed(tmp_path: Path) -> None:
 def test_what_is_no_key_is_said_to_be_none(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "c.key"
     path.write_bytes(data)
-    with pytest.raises(Refusal, match="does not hold a key"):
+    with pytest.raises(Refusal, match="does not contain a key"):
         load_or_create_secret(path)

@@ -333,7 +333,7 @@ async def test_a_commit_reaches_the_disk(store: Store) -> None:
 
 async def test_an_engine_that_is_not_there_is_told(tmp_path: Path, place: Place) -> None:
     store = Store.open("mysql://x/y", secrets=tmp_path, clock=place.clock, new_id=lambda: "id")
-    with pytest.raises(Refusal, match="not an engine"):
+    with pytest.raises(Refusal, match="cannot keep its state in"):
         await store.wait_until_ready()
     await store.close()
 

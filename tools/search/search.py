@@ -64,7 +64,7 @@ def _describe_no_matches(sentence: str, search: Search, result: SearchResult) ->
     filters = [*(f"`{glob}`" for glob in search.globs), *([f"type `{search.type}`"] if search.type else [])]
     among = f" among files of {' and '.join(filters)}" if filters else ""
     hint = " Try it without `path`." if search.path else ""
-    incomplete = "" if result.complete else " Some files were too large or could not be read to their end."
+    incomplete = "" if result.complete else " Some files were too large or could not be read to the end."
     not_searched = f"[Not searched: {LEFT_OUT}; name one as `path` to search it.]{_format_rule_note(search)}"
     return f"{sentence}{where}{among}.{hint}{incomplete}\n{not_searched}"
 

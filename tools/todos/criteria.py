@@ -106,7 +106,7 @@ async def _check_contains(ctx: Context, params: Mapping[str, Any]) -> Check:
     if ending.meta.get("total"):
         return CriterionVerdict.PASSED, f"`{path}` contains it", None
     if not ending.meta.get("complete", True):
-        return CriterionVerdict.UNCLEAR, f"`{path}` could not be searched to its end", None
+        return CriterionVerdict.UNCLEAR, f"`{path}` could not be searched to the end", None
     return CriterionVerdict.FAILED, f"`{path}` does not contain it", None
 
 

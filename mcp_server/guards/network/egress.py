@@ -114,10 +114,11 @@ class Egress:
             return
         parsed = parse_address(address.partition("%")[0])
         if is_always_closed(address):
-            raise DestinationClosed(f"`{to_printable_ascii(host)}` leads to {purpose}.", "No setting allows that.")
+            message = f"`{to_printable_ascii(host)}` resolves to an address {purpose}."
+            raise DestinationClosed(message, "No setting allows that.")
         if parsed is None or not self.operator_list.is_address_allowed(parsed, port):
             raise DestinationClosed(
-                f"`{to_printable_ascii(host)}` leads to {address}, which is {purpose}.",
+                f"`{to_printable_ascii(host)}` resolves to {address} ({purpose}).",
                 f"The user can allow that address in {ALLOW_SETTING}.",
             )
 

@@ -92,7 +92,7 @@ async def fetch(
                 return await _send_request(pool, request)
     except TimeoutError:
         raise _build_refusal(
-            Code.TIMEOUT, f"The server did not answer in full within {request.seconds:g} s.", "Try again."
+            Code.TIMEOUT, f"The server did not send its whole response within {request.seconds:g} s.", "Try again."
         ) from None
     except (ssl.SSLError, ssl.CertificateError) as error:
         raise _build_refusal(
@@ -100,7 +100,7 @@ async def fetch(
         ) from None
     except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as error:
         reason = to_printable_ascii(str(error)) or "no reason given"
-        raise _build_refusal(Code.TOOL_FAILED, f"The connection broke off: {reason}.") from None
+        raise _build_refusal(Code.TOOL_FAILED, f"The connection was lost: {reason}.") from None
 
 
 async def _send_request(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:

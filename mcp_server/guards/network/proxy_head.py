@@ -79,7 +79,7 @@ def _check_body_length(fields: list[tuple[bytes, bytes]]) -> None:
     lengths = [value for name, value in fields if name.lower() == b"content-length"]
     encodings = [value for name, value in fields if name.lower() == b"transfer-encoding"]
     if len(lengths) + len(encodings) > 1 or not all(value.isdigit() for value in lengths):
-        raise BadProxyRequest("the length of its body can be read in two ways")
+        raise BadProxyRequest("the length of its body is ambiguous")
     if encodings and encodings[0].lower() != b"chunked":
         raise BadProxyRequest("its body has an unknown encoding")
 

@@ -64,10 +64,10 @@ class SandboxChooser:
         why = (
             "switched off"
             if self.policy is SandboxPolicy.OFF
-            else f"none that works ({faults or 'none for this system'})"
+            else f"none works here ({faults or 'none exists for this system'})"
         )
         refused = self.policy is SandboxPolicy.REQUIRED
-        return f"{why}; {'commands are refused' if refused else 'commands need one profile more'}"
+        return f"{why}; {'commands are refused' if refused else 'commands need the next higher profile'}"
 
 
 def find_bubblewrap(search_path: str, workspace: Path) -> Bubblewrap | None:

@@ -233,14 +233,14 @@ class CallProcesses:
                     Code.NOT_GRANTED,
                     f"menugate runs from {names} in this workspace, and without a sandbox a command could change that "
                     f"({self._describe_missing_sandbox()}); nothing ran.",
-                    "Tell the user: a menugate that is installed outside the workspace can serve it instead.",
+                    "Tell the user that a menugate installed outside the workspace can serve it instead.",
                 )
             )
 
     def _describe_missing_sandbox(self) -> str:
         if self.host.chooser.policy is SandboxPolicy.OFF:
             return "the operator switched it off"
-        return self.host.chooser.describe_faults() or "there is none for this system"
+        return self.host.chooser.describe_faults() or "none exists for this system"
 
     def _put_project_first(self, command: Command) -> Command:
         """Put the project's own environment first on its PATH. A call that only reads runs nothing that the project

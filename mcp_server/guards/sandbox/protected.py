@@ -229,9 +229,9 @@ class PathWatch:
             raise Refusal(
                 Problem(
                     Code.TOO_LARGE,
-                    f"More than {MAX_PLACES} places of this workspace usually hold secrets or are obeyed by other "
-                    "programs; a sandbox cannot protect so many, so nothing ran.",
-                    "Ask the user to serve a smaller folder, or to put files such as keys for tests into one folder.",
+                    f"More than {MAX_PLACES} files or folders in this workspace usually hold secrets or decide what "
+                    "other programs run; a sandbox cannot protect that many, so nothing ran.",
+                    "Ask the user to serve a smaller folder, or to move files such as test keys into one folder.",
                 )
             )
         return self._known

@@ -90,7 +90,7 @@ class LedgerKey:
         assert folder is not None, "the key of a process is always there"
         if (folder / KEY).is_dir():
             place = folder / KEY
-            what = f"`{place}` is a folder, and menugate keeps this account's key in a file of that name."
+            what = f"`{place}` is a folder, and menugate keeps this account's key in a file with that name."
             raise Refusal(Problem(Code.STORE_UNAVAILABLE, what, f"Move it away: `mv {place} {place}.old`."))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = folder / f".ledger.key-{secrets.token_hex(8)}"

@@ -18,7 +18,7 @@ STEP = 128 * FRAME
 """Bytes per write: few enough that a call arriving meanwhile hardly notices."""
 RESERVE_BYTES = 1 << 20
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-FULL = "the disk of `{}` is full: no call runs until there is space again."
+FULL = "the disk with `{}` is full: no call runs until there is space again."
 
 
 def lengthen_log(database: Path) -> bool:

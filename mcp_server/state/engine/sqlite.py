@@ -38,7 +38,7 @@ def path_from_url(url: str) -> Path:
     if engine != "sqlite" or not path:
         raise make_refusal(
             Code.STORE_UNAVAILABLE,
-            f"`{url.partition('://')[0]}` is not an engine the state can be kept in.",
+            f"menugate cannot keep its state in `{url.partition('://')[0]}`.",
             "Name a file: sqlite:////path/to/state.db",
         )
     return Path(path).absolute()
@@ -122,8 +122,8 @@ def _poll_lock(file: int, deadline: float) -> bool:
 def make_busy_refusal() -> Refusal:
     return make_refusal(
         Code.BUSY,
-        "another process holds this workspace's state and does not let go; nothing ran.",
-        "Try again. If it stays so, look for a stopped menugate process: `fuser .menugate/state.lock` names it.",
+        "another process has locked this workspace's state; nothing ran.",
+        "Try again. If it stays locked, look for a suspended menugate process: `fuser .menugate/state.lock` names it.",
     )
 
 
@@ -247,7 +247,7 @@ def refusal_from_error(error: BaseException, path: Path) -> Refusal | None:
         return make_refusal(
             Code.STORE_UNAVAILABLE,
             f"the state file `{path}` cannot be used: {error}.",
-            "See that the folder is there and may be written to; a damaged file is set aside at the next start.",
+            "Check that the folder exists and is writable; a damaged file is set aside at the next start.",
         )
     return None
 
@@ -259,8 +259,8 @@ def _is_programming_error(error: BaseException) -> bool:
 def make_full_refusal(path: Path) -> Refusal:
     return make_refusal(
         Code.STORE_FULL,
-        f"the disk of `{path.parent}` is full, so the call could not be put on record; nothing ran.",
-        "Free some space there; menugate goes on by itself.",
+        f"the disk with `{path.parent}` is full, so the call could not be recorded; nothing ran.",
+        "Free some space there; menugate continues by itself.",
     )
 
 

@@ -102,8 +102,8 @@ async def test_a_tunnel_carries_both_ways() -> None:
         ("good.example.evil", "are not allowed here"),
         ("169.254.169.254", "are not allowed here"),
         ("2130706433", "is not a host name"),
-        ("inside.example", "leads to 10.0.0.1, which is a private network"),
-        ("cloud.example", "leads to where a cloud keeps a machine's keys"),
+        ("inside.example", "resolves to 10.0.0.1 (a private network)"),
+        ("cloud.example", "resolves to an address where a cloud keeps a machine's keys"),
     ],
 )
 async def test_a_refusal_says_why_and_what_would_help(host: str, says: str, caplog: pytest.LogCaptureFixture) -> None:

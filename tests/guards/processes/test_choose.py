@@ -54,7 +54,7 @@ async def test_the_first_that_holds_is_chosen_and_tried_once(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("want", "state", "says"),
     [
-        (SandboxPolicy.PREFERRED, SandboxState.MISSING, "commands need one profile more"),
+        (SandboxPolicy.PREFERRED, SandboxState.MISSING, "commands need the next higher profile"),
         (SandboxPolicy.REQUIRED, SandboxState.REFUSED, "commands are refused"),
     ],
 )
