@@ -20,6 +20,7 @@ from tests.clients.served import ROOT, served
 from tests.clients.sse import sse_pipe
 from tests.clients.tokens import hire
 from tests.clients.typed import Typed, typed
+from tests.clients.waiting import wait_until
 
 ASK: dict[str, Any] = {"name": "message_user", "arguments": {"message": "Which one?", "block_on_user": True}}
 Menugate = Callable[..., Typed]
@@ -235,7 +236,7 @@ def test_no_program_of_a_server_replies(workspace: Path, home: Path, menugate: M
 
 
 @delivered
-@pytest.mark.parametrize("way", ["stdio legacy", f"stdio {MODERN}", "http legacy", "sse legacy"])
+@pytest.mark.parametrize("way", ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}", "sse legacy"])
 def test_the_next_result_brings_the_reply_once(workspace: Path, home: Path, menugate: Menugate, way: str) -> None:
     with connected(workspace, home, way, able={}) as one:
         id = one.call("message_user", message="Which one?", block_on_user=True)["structuredContent"]["id"]
@@ -289,6 +290,27 @@ def test_the_next_session_gets_it_if_that_one_is_over(workspace: Path, home: Pat
         assert id not in said(one.call("think", content="so far"))
 
 
+def running(workspace: Path) -> str:
+    """What the servers of this folder have noted about their clients."""
+    return "".join(one.read_text() for one in (workspace / ".menugate").rglob("*.runs"))
+
+
+@delivered
+@pytest.mark.parametrize("era", ERAS)
+def test_a_call_with_the_handle_brings_it_over_any_connection(
+    workspace: Path, home: Path, menugate: Menugate, era: str
+) -> None:
+    with served(workspace, home) as here:
+        with raw(here, era=era, name="some-client") as one:
+            menu = one.call("menu_enter", mode="swe")["structuredContent"]["menu"]
+            told = one.call("message_user", message="Which one?", block_on_user=True, menu=menu)
+        id = told["structuredContent"]["id"]
+        reply(menugate, id)
+        with raw(here, era=era, name="some-client") as again:
+            assert f"{id}: The second." in said(again.call("think", content="so far", menu=menu))
+            assert id not in said(again.call("think", content="so far", menu=menu))
+
+
 @delivered
 def test_nobody_else_gets_it(workspace: Path, home: Path, menugate: Menugate) -> None:
     alice, bob = hire(home, alice="normal", bob="normal")
@@ -303,6 +325,7 @@ def test_nobody_else_gets_it(workspace: Path, home: Path, menugate: Menugate) ->
         id = hers.call("message_user", message="Which one?", block_on_user=True)["structuredContent"]["id"]
         (left,) = messages(menugate)
         assert (left["id"], left["principal"]) == (id, "alice")
+        wait_until(lambda: left["session"] in running(workspace))
         reply(menugate, id)
         assert id not in said(his.call("think", content="so far"))
         assert id not in said(hers_too.call("think", content="so far"))
