@@ -102,7 +102,7 @@ KINDS = {
 
 
 @dataclass
-class Host:
+class ScriptedHost:
     """A client of one kind, connected in one way."""
 
     kind: Kind
@@ -115,7 +115,7 @@ class Host:
     """Modern questions that it has not come back with yet."""
 
     @contextmanager
-    def opened(self) -> Generator["Host"]:
+    def opened(self) -> Generator["ScriptedHost"]:
         with ExitStack() as stack:
             if not self.kind.alone:
                 self.one = stack.enter_context(self.connect())

@@ -15,7 +15,7 @@ import pytest
 
 from tests.clients.clients import MODERN
 from tests.clients.form import FORM
-from tests.clients.kinds import KINDS, UNLISTED, Client, Host, Kind, greet, shares_nothing
+from tests.clients.kinds import KINDS, UNLISTED, Client, Kind, ScriptedHost, greet, shares_nothing
 from tests.clients.later import Later
 from tests.clients.pipe import pipe
 from tests.clients.raw import raw
@@ -97,7 +97,7 @@ class Session:
     """One host at work in a folder of its own."""
 
     house: House
-    host: Host
+    host: ScriptedHost
     folder: Path
     asked: list[str]
 
@@ -139,7 +139,7 @@ def session(house: House, request: pytest.FixtureRequest) -> Generator[Session]:
     (folder / "kept").mkdir(parents=True)
     for name in ("notes.md", "old.md", "spare.txt"):
         (folder / name).write_text("first\n")
-    host = Host(kind, house.connect(kind, transport, era), lambda: house.clock.pass_minutes(1))
+    host = ScriptedHost(kind, house.connect(kind, transport, era), lambda: house.clock.pass_minutes(1))
     with host.opened():
         if kind.begin is not None:
             assert host.one is not None

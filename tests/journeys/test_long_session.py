@@ -224,7 +224,7 @@ def test_half_an_hour_of_questions_leaves_none_behind(desk: Desk) -> None:
     assert len(desk.ids) == len(set(desk.ids.values())) == CALLS + 1
     assert len(desk.open) > CALLS / 3
     ends(desk)
-    asks_anew(desk, forgotten)
+    asks_again_in_the_next_run(desk, forgotten)
 
 
 def ends(desk: Desk) -> None:
@@ -251,8 +251,8 @@ def ends(desk: Desk) -> None:
     assert {asking for asking in desk.ids if asking.happened(desk.work)} == approved
 
 
-def asks_anew(desk: Desk, forgotten: Asking) -> None:
-    """The next run starts without any of it."""
+def asks_again_in_the_next_run(desk: Desk, forgotten: Asking) -> None:
+    """None of the old questions counts there."""
     unanswered = next(asking for asking, id in desk.ids.items() if id in desk.open)
     old = dict(desk.ids)
     desk.ids.clear()

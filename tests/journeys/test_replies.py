@@ -225,7 +225,7 @@ def test_no_program_of_a_server_replies(workspace: Path, home: Path, menugate: M
         assert "Replied" not in told
         left = {message["id"]: message for message in messages(menugate)}
         assert left.pop(id)["reply"] is None
-        # You are told of the attempt, and to that nobody waits for an answer.
+        # You are told of the attempt, and no model waits for an answer to that message.
         for other in left:
             refused = menugate("messages", "reply", other, "yes")
             assert refused.code == 1
