@@ -21,13 +21,18 @@ META: dict[str, Any] = {
 class Pipe:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Begin to read what the server says."""
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._next = 0
         self.era = "legacy"
         self.name = ""
         self.version = "1"
         self.able: dict[str, Any] = {}
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
