@@ -128,7 +128,7 @@ def build_core(
         new_id=new_id,
         holds=holds,
         posture_changes=changes,
-        current_policy=CurrentPolicy(configuration.policy),
+        current_policy=CurrentPolicy(configuration.policy, keeps_glances=configuration.library.config.glance),
         sessions=Sessions(store, holds, new_id, make_session_handle, release_session),
         session_objects=session_objects,
         running_calls=running_calls,
@@ -292,6 +292,8 @@ def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> 
         core.note_decision,
         Binding(guards.jail, core.redactor.load()),
         configuration.policy.read_line,
+        core.redactor.load().redact_beginning,
+        core.current_policy,
     )
 
 

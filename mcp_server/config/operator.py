@@ -108,6 +108,8 @@ class OperatorConfig:
     """None if no model reviews finished runs."""
     tokens: tuple[HttpToken, ...] = ()
     health: OnFailure = OnFailure.ASK
+    glance: bool = True
+    """Whether one line about each call is kept beside the ledger for a while."""
 
 
 def read_operator_config(
@@ -131,6 +133,7 @@ def read_operator_config(
         hosts=build_hosts(get_records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         health=OnFailure(get_text(fields, "health") or OnFailure.ASK),
+        glance=get_text(fields, "glance") != "off",
         approvals=ApprovalChannel(get_text(fields, "approvals") or ApprovalChannel.ELICIT),
         folding=_read_summary_limits(fields),
         out_of_band=_read_out_of_band(fields, tools, findings),

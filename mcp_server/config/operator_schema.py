@@ -114,6 +114,10 @@ CONFIG = RecordField(
             EnumField(tuple(OnFailure)),
             "when a health check fails: set work mode `repair` (`auto`), ask you to, or only record the failure",
         ),
+        "glance": KeySpec(
+            EnumField(("on", "off")),
+            "whether one line about each call is kept for 14 days, so that you can read the record; `off` deletes them",
+        ),
         "approvals": KeySpec(
             TextOrField(
                 LineField(

@@ -94,6 +94,8 @@ class Judged:
     arguments_bytes: int = 0
     carrier: str | None = None
     """The tool that carried the call here, if it was not called by its own name."""
+    glance: str = ""
+    """What the call is about, for a person: kept beside the ledger for a while, not in it. Empty if nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
