@@ -103,7 +103,10 @@ def test_nothing_else_shows_it(lived: Lived) -> None:
 
 
 def test_secrets_are_masked(lived: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipes, "environment", lambda home: {**environment(home), "DEPLOY_TOKEN": SECRET})
+    def build_environment(home: Path) -> dict[str, str]:
+        return {**environment(home), "DEPLOY_TOKEN": SECRET}
+
+    monkeypatch.setattr(pipes, "environment", build_environment)
     with pipe(lived.work, lived.home) as line:
         line.hello("opencode")
         line.call("menu_enter", mode="swe")
