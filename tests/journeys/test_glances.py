@@ -74,7 +74,7 @@ def test_a_person_reads_what_each_call_was_about(lived: Lived) -> None:
     tail = lived.menugate("audit", "tail", "-n", "500").out
     assert all(f" {text} " in tail for text in LINES if '"' in text), tail
     asked = next(row for row in rows if row["kind"] == "question")
-    assert 'call        fs_delete "new.md"' in lived.menugate("audit", "why", str(asked["seq"])).out
+    assert 'call       fs_delete "new.md"' in lived.menugate("audit", "why", str(asked["seq"])).out
     why = json.loads(lived.menugate("audit", "why", str(asked["seq"]), "--json").out)
     assert why["call"]["glance"] == 'fs_delete "new.md"'
     assert 'fs_delete "new.md"' in lived.menugate("audit", "show", str(asked["seq"])).out
