@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import commands, report, sides
+from bench import commands, glances, report, sides
 from bench.cases import CASES, Case
 from bench.pipes import ServerFault
 from bench.processes import leave_nothing_running
@@ -14,6 +14,7 @@ from bench.ratios import Limit
 RESULTS = sides.ROOT / "bench" / "results.md"
 DECISION, DECISION_LIMIT = "decision", Limit(50)
 COMMAND, COMMAND_LIMIT = "command", Limit(15)
+GLANCE, GLANCE_LIMIT, GLANCE_CALLS = "glance", Limit(30), 20_000
 EXAMPLES = """examples:
   python -m bench                     everything, some minutes, written to bench/results.md
   python -m bench --quick             a quick look; nothing is written
@@ -56,6 +57,9 @@ def measure_cases(names: Sequence[str], pair: tuple[sides.Side, sides.Side], qui
         for sandbox in commands.list_sandboxes():
             rounds = commands.measure_milliseconds(sandbox, 10 if quick else 50)
             yield report.build_command_row(sandbox.name, rounds, COMMAND_LIMIT)
+    if GLANCE in names and glances.is_available():
+        rounds = glances.measure_rounds(GLANCE_CALLS // 5 if quick else GLANCE_CALLS)
+        yield report.build_glance_row(rounds, GLANCE_LIMIT)
 
 
 def _measure_case(case: Case, pair: tuple[sides.Side, sides.Side], quick: bool) -> "report.Ratio":
@@ -69,7 +73,7 @@ def main() -> int:
     leave_nothing_running()
     parser = build_parser()
     arguments = parser.parse_args()
-    every_name = [case.name for case in CASES] + ([] if arguments.noise else [DECISION, COMMAND])
+    every_name = [case.name for case in CASES] + ([] if arguments.noise else [DECISION, COMMAND, GLANCE])
     names = choose_names(every_name, [prefix for prefix in arguments.only.split(",") if prefix])
     pair = (sides.TWIN if arguments.noise else sides.OURS, sides.BARE)
     sides.clear()

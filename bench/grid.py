@@ -17,6 +17,7 @@ ABOUT: Mapping[str, str] = {
     "context": "what a tool receives with a call",
     "documents": "what a tool pack stores",
     "files": "reading and writing the workspace",
+    "glances": "one line about each call, for you to look back at",
     "health": "checks of the installation and its state",
     "index": "words and symbols of the project",
     "ledger": "the record of every decision and outcome",

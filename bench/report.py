@@ -56,6 +56,21 @@ def build_command_row(sandbox: str, rounds: list[tuple[float, float]], limit: Li
     return ResultRow(f"command-{sandbox}", what, cells, limit, limit.is_kept_by(ours - bare), " ms")
 
 
+def build_glance_row(rounds: list[tuple[float, float]], limit: Limit) -> ResultRow:
+    """Show what the line about each call adds, in microseconds of processor time."""
+    added = sorted(with_line - without for with_line, without in rounds)
+    ours, bare = (sorted(one)[len(rounds) // 2] for one in zip(*rounds, strict=True))
+    middle, quarter = added[len(added) // 2], len(added) // 4
+    cells = (
+        f"{ours:.4g} µs",
+        f"{bare:.4g} µs",
+        f"+{middle:.3g} µs",
+        f"{added[quarter]:.3g}–{added[-quarter - 1]:.3g} µs",
+    )
+    what = "processor time of a call with its line for you, compared with `glance: off`"
+    return ResultRow("glance", what, cells, limit, limit.is_kept_by(middle), " µs")
+
+
 def format_line(row: ResultRow, judged: bool = True) -> str:
     """Show a case at the terminal when it is done."""
     ours, bare, ratio, spread = row.cells

@@ -130,7 +130,7 @@ def build_core(
         holds=holds,
         replies=Replies(store),
         posture_changes=changes,
-        current_policy=CurrentPolicy(configuration.policy),
+        current_policy=CurrentPolicy(configuration.policy, keeps_glances=configuration.library.config.glance),
         sessions=Sessions(store, holds, new_id, make_session_handle, release_session),
         session_objects=session_objects,
         running_calls=running_calls,
@@ -295,6 +295,8 @@ def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> 
         core.note_decision,
         Binding(guards.jail, core.redactor.load()),
         configuration.policy.read_line,
+        core.redactor.load().redact_beginning,
+        core.current_policy,
     )
 
 

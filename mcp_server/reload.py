@@ -30,6 +30,7 @@ from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
 from mcp_server.state import ledger
+from mcp_server.state.glances import delete_glances
 from mcp_server.state.locks import LifeLock
 from mcp_server.state.processes import get_own_pid, read_start_time
 from mcp_server.state.servers import Server, load_servers, publish_server, withdraw_server
@@ -42,7 +43,7 @@ SECONDS = 0.15
 """Seconds between two checks when there are no calls."""
 STILL_NS = 150_000_000
 """Seconds that a file must be unchanged until all of it applies; some file systems' clocks are no finer than this."""
-FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget"))
+FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget", "glance"))
 """The parts of the configuration that a running server follows."""
 MOST_TOLD = 8
 """How many of the earlier versions still in force are published for the user's commands."""
@@ -125,9 +126,13 @@ class ConfigurationReload:
     async def follow(self) -> None:
         """Follow changes between calls, so that lists follow too and a file that was being written settles."""
         self.publish_judgement()
+        unwanted = not self.current_policy.keeps_glances
         while True:
             await anyio.sleep(SECONDS)
             try:
+                if unwanted:
+                    await self.store.write(delete_glances)
+                    unwanted = False
                 # Check even what is watched: nothing reports changes to a folder further up.
                 await self._check_for_changes()
                 if self._unsaid:
@@ -138,6 +143,7 @@ class ConfigurationReload:
                 if self._news and self._still:
                     self._news = False
                     await self._record_rules()
+                    unwanted = not self.current_policy.keeps_glances
             except Exception:
                 log.exception("the changed configuration could not be applied")
 
@@ -249,6 +255,7 @@ class ConfigurationReload:
             budget=combined.policy.budget,
         )
         self.current_policy.policy = policy
+        self.current_policy.keeps_glances = self.held.library.config.glance
         self.changed(policy)
         self.postures.limits = get_limits(combined, self.settings)
         self._behind = self._moved = True

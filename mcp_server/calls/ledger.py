@@ -16,6 +16,7 @@ from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
 from mcp_server.model.approvals import ApprovedCall
+from mcp_server.model.glances import Mask, format_glance, format_unknown_glance
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
 from mcp_server.model.results import Code, Done, Ending, Problem
@@ -65,6 +66,10 @@ class LedgerRecorder:
     """Knows what an approval is bound to."""
     read_line: ReadLine
     """Parses a shell line, to tell whether it ran tests."""
+    mask: Mask
+    """Takes secrets out of the line that is kept for a person to look back at."""
+    current_policy: CurrentPolicy
+    """Says whether such lines are kept."""
     _client_names: dict[str, str] = field(default_factory=dict[str, str])
     """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
 
@@ -103,6 +108,7 @@ class LedgerRecorder:
             tool_count=self.tool_count(request.live.session, posture),
             arguments_sha256=digest,
             arguments_bytes=size,
+            glance=format_unknown_glance(request.tool, self.mask) if self.current_policy.keeps_glances else "",
         )
         if self.notice:
             self.notice(refused)
@@ -180,6 +186,7 @@ class LedgerRecorder:
             arguments_sha256=call.digest,
             arguments_bytes=call.size,
             carrier=call.carrier.name if call.carrier and call.carrier is not call.tool else None,
+            glance=format_glance(call.tool, call.arguments, self.mask) if self.current_policy.keeps_glances else "",
         )
         if self.notice:
             self.notice(judged)

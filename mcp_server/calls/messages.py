@@ -45,7 +45,7 @@ class PersonChannel:
     client: Client
 
     async def tell(self, message: str, attachments: Sequence[str] = (), asks: bool = False) -> str:
-        return await self.store.leave_message(self.session.id, message, attachments, self.session.principal, asks)
+        return await self.store.leave_message(self.session.key, message, attachments, self.session.principal, asks)
 
     async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
         # In the newer protocol era the call comes back with the answer, and the message was left the first time.
@@ -112,10 +112,10 @@ class Replies:
         some clients show nothing else of it."""
         if self.pending is None:
             await self.refresh()
-        due = [one for one in self.pending or () if messages.is_reply_for(one, session.principal, session.id)]
+        due = [one for one in self.pending or () if messages.is_reply_for(one, session)]
         if not due or not isinstance(ending, Done | Problem) or (isinstance(ending, Done) and ending.data is not None):
             return ending
-        take = partial(messages.take_replies, principal=session.principal, session=session.id)
+        take = partial(messages.take_replies, session=session)
         text = "\n\n".join(format_reply(one) for one in await self.store.write(take))
         await self.refresh()
         if isinstance(ending, Done):

@@ -18,3 +18,5 @@ class CurrentPolicy:
     stale: bool = False
     """True if they may have written something: `renew` then runs before the next decision. One flag, because it is
     looked at twice in every call and hardly ever set."""
+    keeps_glances: bool = True
+    """Whether one line about each call is kept for a while, so that a person can read the record."""

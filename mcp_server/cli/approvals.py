@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,30 +61,32 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action is not None:
         return show_one(settings, arguments.id, arguments.json)
     with open_state_reader(settings) as state:
-        recent = state.load_approvals() if state else ()
-    now = time.time_ns()
-    matches = [approval for approval in recent if arguments.all or get_standing(approval, now) == "waits"]
+        recent, now = state.load_approvals() if state else (), time.time_ns()
+        matches = [approval for approval in recent if arguments.all or get_standing(approval, now) == "waits"]
+        glances = {one.id: state.find_question_glance(one.wanted.run, one.id) for one in matches} if state else {}
     if arguments.json:
-        print_json([to_json(approval, now) for approval in matches])
+        print_json([to_json(approval, now) | {"glance": glances[approval.id] or None} for approval in matches])
     else:
-        show(matches, now, arguments.all)
+        show(matches, glances, now, arguments.all)
     return 0
 
 
-def show(questions: "Sequence[Approval]", now: int, with_settled: bool) -> None:
+def show(questions: "Sequence[Approval]", glances: Mapping[str, str], now: int, with_settled: bool) -> None:
     if not questions:
         say_prose("No approvals in the last day." if with_settled else "No pending approvals; --all lists past ones.")
     for question in questions:
-        show_question(question, question.message, now)
+        show_question(question, question.message, now, glances[question.id])
 
 
-def show_question(approval: "Approval", text: str, now: int) -> None:
+def show_question(approval: "Approval", text: str, now: int, glance: str = "") -> None:
     standing = get_standing(approval, now)
     standing = f"{standing}: {format_one_line(approval.void)}" if standing == "void" else standing
     say(
         (approval.id, "bold"),
         f"  {standing}, asked {format_time(approval.asked)}, expires {format_time(approval.expires)}",
     )
+    if glance:
+        say(f"  call: {glance}")
     for line in text.split("\n"):
         say(f"  {line}")
     say()

@@ -121,10 +121,11 @@ def run_tail(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         row_filter = build_ledger_filter(arguments, tail=arguments.count)
         for row in state.follow_rows(row_filter) if arguments.follow else state.read_rows(row_filter):
+            glance = state.find_glance(row.seq)
             if arguments.json:
-                print(format_json_line(row))
+                print(format_json_line(row, glance))
             else:
-                say(*format_short_row(row))
+                say(*format_short_row(row, glance))
             if arguments.follow:
                 sys.stdout.flush()
     return 0
@@ -134,13 +135,15 @@ def run_show(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         row = find_row(state, arguments.seq)
         partner = find_partner_row(state, row)
+        glances = state.load_glances([one.seq for one in (row, partner) if one])
+    shown, other = glances.get(row.seq, ""), glances.get(partner.seq, "") if partner else ""
     if arguments.json:
-        print_json({"row": row_to_json(row), "other": row_to_json(partner) if partner else None})
+        print_json({"row": row_to_json(row, shown), "other": row_to_json(partner, other) if partner else None})
         return 0
-    show_row(row)
+    show_row(row, shown)
     if partner:
         say()
-        show_row(partner)
+        show_row(partner, other)
     elif row.kind == "intent":
         say()
         say_prose("No outcome: the call is still running, or its process ended first.")

@@ -94,10 +94,10 @@ BY_COLOUR = {
 COLOURS = {kind: colour for colour, kinds in BY_COLOUR.items() for kind in kinds}
 
 
-def format_short_row(row: "Row") -> list[str | tuple[str, str]]:
-    """Format a row on one line: number, time, kind, tool, and what happened."""
+def format_short_row(row: "Row", glance: str = "") -> list[str | tuple[str, str]]:
+    """Format a row on one line: number, time, kind, the call or at least its tool, and what happened."""
     fields = row.fields
-    parts = [str(fields[key]) for key in ("tool", "code") if fields.get(key)]
+    parts = [str(text) for text in (glance or fields.get("tool"), fields.get("code")) if text]
     name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
     kind = f"{row.kind:<10}"
     return [
@@ -146,9 +146,10 @@ def find_partner_row(state: "Reader", row: "Row") -> "Row | None":
     return next((outcome for outcome in outcomes if outcome.fields.get("intent") == row.seq), None)
 
 
-def show_row(row: "Row") -> None:
+def show_row(row: "Row", glance: str = "") -> None:
     say((f"{row.kind} {row.seq}", "bold"), f"  {format_time(row.at)}")
-    rows = [
+    rows = [("  glance", glance)] * bool(glance)
+    rows += [
         (f"  {key}", value if isinstance(value, str) else json.dumps(value))
         for key, value in row.fields.items()
         if key not in ("kind", "at")
@@ -156,9 +157,10 @@ def show_row(row: "Row") -> None:
     print_table([*rows, ("  hash", row.hash)])
 
 
-def row_to_json(row: "Row") -> dict[str, Any]:
-    return {"seq": row.seq, "hash": row.hash, **row.fields}
+def row_to_json(row: "Row", glance: str = "") -> dict[str, Any]:
+    """Return the row, with the line about its call if one is known. An export is made without."""
+    return {"seq": row.seq, "hash": row.hash, **row.fields, **({"glance": glance} if glance else {})}
 
 
-def format_json_line(row: "Row") -> str:
-    return json.dumps(row_to_json(row))
+def format_json_line(row: "Row", glance: str = "") -> str:
+    return json.dumps(row_to_json(row, glance))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, note, print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
+from mcp_server.model.sessions import parse_session_id
 from mcp_server.views.posture import NOT_YET, open_state_reader
 from mcp_server.views.text import format_one_line, format_time
 
@@ -65,7 +66,8 @@ def show(messages: Sequence["Message"], with_read: bool, reader: str) -> None:
         say_prose("No messages." if with_read else "No new messages; --all lists those you have read.")
     for message in messages:
         owner = f"{message.principal}  " if message.principal not in ("", reader) else ""
-        head = f"{format_time(message.at) if message.at else 'at startup'}  {owner}{message.session or 'menugate'}"
+        sender = parse_session_id(message.session) or "menugate"
+        head = f"{format_time(message.at) if message.at else 'at startup'}  {owner}{sender}"
         say((message.id, "bold"), ("  " + head, "dim"), "" if message.read else ("  new", "yellow"))
         # Every line of foreign text gets a mark that none of our own lines begins with.
         say(indent(message.text, "| ", lambda _line: True))
@@ -83,7 +85,7 @@ def to_json(message: "Message") -> dict[str, Any]:
     return {
         "id": message.id,
         "at": format_time(message.at) if message.at else None,
-        "session": message.session or None,
+        "session": parse_session_id(message.session) or None,
         "principal": message.principal or None,
         "text": message.text,
         "attachments": message.attachments,
@@ -110,7 +112,8 @@ def reply(settings: "Settings", id: str | None, text: str | None) -> int:
         why = "there is no message" if message is None else "no model is waiting for an answer to"
         raise CliError(f"{why} `{id}`; `menugate messages --all` lists every message.")
     clients, _ = read_running_calls(settings.all_state_folders)
-    session = message.session if message.session in {client.session for client in clients} else ""
+    is_connected = parse_session_id(message.session) in {client.session for client in clients}
+    session = message.session if is_connected else ""
     if write_to_state(settings, partial(reply_to_message, id=id, reply=Reply(text, session=session))) is None:
         raise CliError(f"`{id}` has already been answered; `menugate messages --all` shows how.")
     say_prose("Replied. If a call is waiting for the answer, it gets it now; otherwise the agent's next call does.")

@@ -102,7 +102,10 @@ def show_status(facts: dict[str, Any]) -> None:
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
         print_table(
-            [(str(row["seq"]), row["at"], row["tool"], row["code"], row["reason"]) for row in facts["refusals"]]
+            [
+                (str(row["seq"]), row["at"], row["glance"] or row["tool"], row["code"], row["reason"])
+                for row in facts["refusals"]
+            ]
         )
 
 

@@ -29,9 +29,13 @@ class CallHistory:
     """The last change of posture before the call."""
     questions: tuple["Row", ...]
     """The earlier question about the same call in the same session."""
+    glance: str = ""
+    """What the call was about, if that is still kept."""
 
     def describe_parts(self) -> Iterator[tuple[str, str]]:
         fields = self.call.fields
+        if self.glance:
+            yield "call", self.glance
         yield "decided", self._describe_decision()
         yield "because", self._describe_cause()
         if fields.get("rule"):
@@ -90,7 +94,8 @@ def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
     call, outcome = (partner, row) if row.kind == "outcome" else (row, partner)
     if call is None or call.kind not in VERDICTS:
         return None
-    return CallHistory(call, outcome, _find_posture_choice(state, call), tuple(_find_questions(state, call)))
+    choice, questions = _find_posture_choice(state, call), tuple(_find_questions(state, call))
+    return CallHistory(call, outcome, choice, questions, state.find_glance(call.seq))
 
 
 def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
@@ -143,7 +148,7 @@ def to_json(history: CallHistory) -> dict[str, Any]:
     from mcp_server.cli.ledger import row_to_json
 
     return {
-        "call": row_to_json(history.call),
+        "call": row_to_json(history.call, history.glance),
         "outcome": row_to_json(history.outcome) if history.outcome else None,
         "posture_chosen": row_to_json(history.posture_choice) if history.posture_choice else None,
         "questions": [row_to_json(row) for row in history.questions],

@@ -46,13 +46,16 @@ def load_config_files(
     tools: Mapping[str, Tool],
     longest_name: int = LONGEST_NAME,
     operator_text: str | None = None,
+    workspace: Path | None = None,
 ) -> ConfigFiles | ConfigFaults:
     """`folders`: the shipped menus first, then those of packs; the configuration names the operator's own.
     `operator_text` is the text of the configuration if it was read before."""
     findings = FaultCollector()
     if not folders:
         return _make_missing_folder_faults()
-    operator = read_operator_config(config, findings, tools, operator_text) if config is not None else OperatorConfig()
+    operator = (
+        OperatorConfig() if config is None else read_operator_config(config, findings, tools, operator_text, workspace)
+    )
     drafts = load_mode_drafts([*folders, *operator.menus], findings)
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
@@ -131,7 +134,7 @@ def load_configuration(
     folders = [DATA / "menus", *(Path(folder) for pack in all_packs for folder in pack.menus), *settings.menus]
     longest_name = max(LONGEST_NAME, 0, *(pack.longest_name for pack in all_packs))
     operator_text = read_operator_text(settings, texts or {})
-    library = load_config_files(folders, settings.config, tools, longest_name, operator_text)
+    library = load_config_files(folders, settings.config, tools, longest_name, operator_text, settings.workspace)
     if isinstance(library, ConfigFaults):
         return library
     own = WorkspaceConfig() if unheard else load_workspace_config(settings, texts or {})
@@ -211,7 +214,7 @@ def reload_operator_config(current: Configuration, settings: Settings) -> tuple[
     if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
         return current.library.config, previous_text, [describe_missing_file(settings.config, text)]
     findings = FaultCollector()
-    config = read_operator_config(settings.config, findings, current.policy.tools, text)
+    config = read_operator_config(settings.config, findings, current.policy.tools, text, settings.workspace)
     if faults := findings.faults():
         return current.library.config, previous_text, [str(ConfigFaults(faults))]
     return config, text, []

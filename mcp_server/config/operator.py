@@ -1,5 +1,6 @@
 """What did the operator set in menugate.yaml?"""
 
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -108,13 +109,20 @@ class OperatorConfig:
     """None if no model reviews finished runs."""
     tokens: tuple[HttpToken, ...] = ()
     health: OnFailure = OnFailure.ASK
+    glance: bool = True
+    """Whether one line about each call is kept beside the ledger for a while."""
 
 
 def read_operator_config(
-    path: Path, findings: FaultCollector, tools: Collection[str] | None, text: str | None = None
+    path: Path,
+    findings: FaultCollector,
+    tools: Collection[str] | None,
+    text: str | None = None,
+    workspace: Path | None = None,
 ) -> OperatorConfig:
     """Read the file, or `text` if it was read before. Defaults replace faulty values, so that the rest can be checked;
-    a configuration with faults must not be used. Without `tools`, names of tools are not checked."""
+    a configuration with faults must not be used. Without `tools`, names of tools are not checked; without `workspace`,
+    the rules for single workspaces are left out."""
     node = read_yaml_file(path, findings) if text is None else parse_yaml(text, str(path), findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
@@ -122,7 +130,7 @@ def read_operator_config(
     ceiling = Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED)
     listing = get_text(fields, "listing")
     return OperatorConfig(
-        rules=read_rules(fields),
+        rules=(*read_rules(fields), *_read_workspace_rules(fields, workspace, findings)),
         max_profile=ceiling,
         posture=_read_posture(fields, ceiling, findings),
         budget=read_budget(fields),
@@ -131,6 +139,7 @@ def read_operator_config(
         hosts=build_hosts(get_records(fields, "hosts"), findings),
         listing=Listing(listing) if listing not in ("", "auto") else None,
         health=OnFailure(get_text(fields, "health") or OnFailure.ASK),
+        glance=get_text(fields, "glance") != "off",
         approvals=ApprovalChannel(get_text(fields, "approvals") or ApprovalChannel.ELICIT),
         folding=_read_summary_limits(fields),
         out_of_band=_read_out_of_band(fields, tools, findings),
@@ -186,6 +195,21 @@ def read_rules(fields: Fields) -> tuple[RuleText, ...]:
         return ()
     rules = [_read_rule(kind, entry) for kind in RuleKind for entry in get_items(lists, kind.value)]
     return tuple(rule for rule in rules if rule is not None)
+
+
+def _read_workspace_rules(fields: Fields, workspace: Path | None, findings: FaultCollector) -> tuple[RuleText, ...]:
+    """Return the rules for this workspace only. They join the others, so everything about rules applies to them."""
+    sections = fields.fields.get("workspaces")
+    if workspace is None or not isinstance(sections, Fields):
+        return ()
+    real, rules = os.path.realpath(workspace), list[RuleText]()
+    for name, section in sections.fields.items():
+        if os.path.normpath(name) == real and isinstance(section, Fields):
+            rules += read_rules(section)
+        elif os.path.realpath(name) == real:
+            # A link may lead elsewhere tomorrow, and a `deny` must not be lost with it.
+            findings.add(sections.keys[name], f"a link leads to this workspace; write its path, {quote_exactly(real)}")
+    return tuple(rules)
 
 
 def _read_rule(kind: RuleKind, entry: object) -> RuleText | None:

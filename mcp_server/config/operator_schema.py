@@ -8,6 +8,7 @@ from mcp_server.config.shapes import (
     KeySpec,
     LineField,
     ListField,
+    MapField,
     RecordField,
     TextOrField,
 )
@@ -73,6 +74,16 @@ REVIEW = RecordField(
 CONFIG = RecordField(
     {
         "rules": KeySpec(RULE_LISTS, "what may be called, and with which arguments"),
+        "workspaces": KeySpec(
+            MapField(
+                LineField(4096, "/.*", "the absolute path of a workspace"),
+                RecordField(
+                    {"rules": KeySpec(RULE_LISTS, "what may be called in this workspace")},
+                    "Settings for one workspace.",
+                ),
+            ),
+            "rules that apply in one workspace only, by its path",
+        ),
         "max_profile": KeySpec(PROFILES, "the highest permission profile allowed"),
         "profile": KeySpec(PROFILES, "the permission profile to start with"),
         **{name: KeySpec(EnumField(tuple(axis)), says) for name, (axis, says) in AXES.items()},
@@ -113,6 +124,10 @@ CONFIG = RecordField(
         "health": KeySpec(
             EnumField(tuple(OnFailure)),
             "when a health check fails: set work mode `repair` (`auto`), ask you to, or only record the failure",
+        ),
+        "glance": KeySpec(
+            EnumField(("on", "off")),
+            "whether one line about each call is kept for 14 days, so that you can read the record; `off` deletes them",
         ),
         "approvals": KeySpec(
             TextOrField(

@@ -11,6 +11,7 @@ from mcp_server.config.shapes import (
     IntField,
     LineField,
     ListField,
+    MapField,
     RecordField,
     Shape,
     TextOrField,
@@ -41,6 +42,9 @@ def to_json_schema(shape: Shape) -> dict[str, Any]:
     match shape:
         case RecordField():
             return _build_record_schema(shape)
+        case MapField():
+            key, value = to_json_schema(shape.key), to_json_schema(shape.value)
+            return {"type": "object", "propertyNames": key, "additionalProperties": value}
         case ListField():
             min_items = {"minItems": shape.min_items} if shape.min_items else {}
             return {

@@ -57,6 +57,13 @@ class RecordField(NamedTuple):
     description: str = ""
 
 
+class MapField(NamedTuple):
+    """A mapping whose keys are names from outside, such as paths; every value has the same shape."""
+
+    key: LineField
+    value: RecordField
+
+
 class TextOrField(NamedTuple):
     """A string, or a record with more details."""
 
@@ -64,13 +71,15 @@ class TextOrField(NamedTuple):
     record: RecordField
 
 
-Shape: TypeAlias = LineField | IntField | BoolField | EnumField | ListField | RecordField | TextOrField
+Shape: TypeAlias = LineField | IntField | BoolField | EnumField | ListField | RecordField | MapField | TextOrField
 
 
 def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
     match shape:
         case RecordField():
             return _fit_record(node, shape, findings)
+        case MapField():
+            return _fit_map(node, shape, findings)
         case ListField():
             return _fit_list(node, shape, findings)
         case TextOrField():
@@ -101,6 +110,18 @@ def _fit_record(node: Node, shape: RecordField, findings: FaultCollector) -> Fie
             place = replace(node.place, key=f"{node.place.key}.{name}".lstrip("."))
             findings.add(place, f"this key is missing: {key.description}")
     return record
+
+
+def _fit_map(node: Node, shape: MapField, findings: FaultCollector) -> Fields | None:
+    if not isinstance(node, Fields):
+        return _report_wrong_kind(node, "a mapping (`key: value` lines)", findings)
+    fitted = Fields(node.place, {}, node.keys)
+    for name, place in node.keys.items():
+        key = _fit_line(Leaf(name, False, place), shape.key, findings)
+        value = fit(node.fields[name], shape.value, findings) if name in node.fields else None
+        if key is not None and value is not None:
+            fitted.fields[name] = value
+    return fitted
 
 
 def _fit_list(node: Node, shape: ListField, findings: FaultCollector) -> Items | None:

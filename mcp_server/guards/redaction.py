@@ -19,6 +19,8 @@ MIN_SECRET_CHARS = 8
 """A shorter value would match in ordinary words."""
 MIN_LINE_CHARS = 16
 MAX_DEPTH = 200
+MAX_SHAPE_CHARS = 1000
+"""From the beginning of a credential, every pattern recognises it within so many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +136,19 @@ class Redactor:
         forms = {form for secret in secrets for form in _build_spellings(secret)}
         self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
         self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
+        self._reach = max(MAX_SHAPE_CHARS, *map(len, self._forms[:1]), 0)
 
     def redact_known_values(self, text: str) -> str:
         """Remove only values known to be secret. Lookalikes stay, because the text must still match the original."""
         if self._exact is not None and any(form in text for form in self._forms):
             return self._exact.sub(REDACTED, text)
         return text
+
+    def redact_beginning(self, text: str, most: int) -> str:
+        """Return at most this many characters from the beginning, without secrets or the first half of one."""
+        if len(text) > most:
+            text = text[: most + self._reach]
+        return self.redact(text)[:most]
 
     def split_at_secrets(self, text: str) -> Iterator[tuple[str, bool]]:
         """Split the text into parts, each flagged True if it is a known secret."""

@@ -11,7 +11,7 @@ from mcp_server.model.text import escape_for_model
 from mcp_server.state.approval_questions import find_approval, load_principal_approvals, write_approval
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.transaction import Transaction, View
-from mcp_server.state.ledger import build_call_fields, record_decision
+from mcp_server.state.ledger import record_decision
 from mcp_server.state.runs import take_unit
 
 KEEP_NS = 24 * 3600 * 10**9
@@ -134,7 +134,7 @@ def begin_call(tx: Transaction, intent: IntentRow, terms: QuestionTerms) -> Begu
     if terms.unit is not None and (hold := take_unit(tx, intent.session, terms.unit)):
         return RunPaused(hold)
     references = {"approval": terms.approval or None, "unit": terms.unit is not None or None}
-    seq = tx.append(intent.kind, build_call_fields(intent) | references)
+    seq = record_decision(tx, intent, references)
     if approval is not None:
         write_approval(tx, replace(approval, used=approval.used + 1))
         tx.append(

@@ -1,24 +1,29 @@
 """What was each call about, for a person who looks? One line beside its row, for a while.
 
 The ledger holds no arguments. These lines do, so they are kept for a limited time, never exported and never given to a
-model; known secrets are masked before they get here.
+model; known secrets are masked before they get here. Nothing seals them.
 """
 
 from collections.abc import Iterable
 
+from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import Transaction, View
 
-MAX_CHARS = 200
 KEEP_NS = 14 * 24 * 3600 * 10**9
 MAX_LINES = 50_000
-PRUNE_EVERY = 500
-"""So many rows of the ledger lie between two looks at what is too old or too many."""
+INSERT_LINE = "INSERT INTO glances (seq, at, line) VALUES (?, ?, ?)"
+"""One text without names, like the insertion of the row before: every call waits for it."""
 
 
 def record_glance(tx: Transaction, seq: int, line: str) -> None:
-    tx.run("INSERT INTO glances (seq, at, line) VALUES (:seq, :at, :line)", seq=seq, at=tx.clock.now_ns(), line=line)
-    if seq % PRUNE_EVERY == 0:
-        prune_glances(tx)
+    tx.link.cursor.execute(INSERT_LINE, (seq, tx.clock.now_ns(), line))
+
+
+def has_surplus_glances(view: View, now: int) -> bool:
+    """True if there are lines that are too old, or too many."""
+    if view.fetch_one("SELECT 1 FROM glances WHERE at < :then LIMIT 1", then=now - KEEP_NS):
+        return True
+    return view.fetch_one("SELECT 1 FROM glances LIMIT 1 OFFSET :most", most=MAX_LINES) is not None
 
 
 def prune_glances(tx: Transaction) -> None:
@@ -29,16 +34,34 @@ def prune_glances(tx: Transaction) -> None:
     )
 
 
+def delete_glances(tx: Transaction) -> None:
+    """Delete all of them, because the operator wants none kept."""
+    tx.run("DELETE FROM glances")
+
+
 def load_glances(view: View, seqs: Iterable[int], now: int) -> dict[int, str]:
-    """Load the lines of these rows; a row without one, or with one that is too old, is left out."""
-    wanted = sorted(set(seqs))
+    """Load the lines of these rows. One that is too old is left out, and so is text that menugate did not write."""
+    from mcp_server.model.glances import is_glance  # its patterns: most commands show no call
+
+    wanted = set(seqs)
     if not wanted:
         return {}
     rows = view.fetch_all(
-        "SELECT seq, line FROM glances WHERE seq BETWEEN :first AND :last AND at >= :then",
-        first=wanted[0],
-        last=wanted[-1],
+        "SELECT seq, line FROM glances WHERE seq BETWEEN :first AND :last AND at >= :then ORDER BY seq",
+        first=min(wanted),
+        last=max(wanted),
         then=now - KEEP_NS,
     )
-    known = {row["seq"]: row["line"] for row in rows}
-    return {seq: known[seq] for seq in wanted if seq in known}
+    known = ((row["seq"], row["line"]) for row in rows if row["seq"] in wanted)
+    return {seq: line for seq, line in known if isinstance(line, str) and is_glance(line)}
+
+
+def find_question_glance(view: View, run: str, question: str, now: int) -> str:
+    """Find the line of the call that a question is about; empty if none is kept."""
+    rows = view.fetch_all(
+        "SELECT seq FROM ledger WHERE run = :run AND kind = 'question'"
+        " AND json_extract(body, '$.question') = :question ORDER BY seq DESC LIMIT 1",
+        run=escape_for_model(run),
+        question=escape_for_model(question),
+    )
+    return next(iter(load_glances(view, [row["seq"] for row in rows], now).values()), "")

@@ -7,13 +7,14 @@ from typing import Any
 from mcp_server.state.engine.chain import Checkpoint
 from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
+from mcp_server.state.glances import record_glance
 from mcp_server.state.notes import write_notes
 
 
 def record_intent(tx: Transaction, intent: IntentRow) -> int | PostureMoved:
     """Record what is about to run, if the posture it was decided under still holds."""
     epoch = tx.get_epoch(intent.session.principal)
-    return PostureMoved(epoch) if epoch != intent.posture.epoch else tx.append(intent.kind, build_call_fields(intent))
+    return PostureMoved(epoch) if epoch != intent.posture.epoch else record_decision(tx, intent)
 
 
 def record_outcome(tx: Transaction, outcome: OutcomeRow, release: Callable[[Transaction, OutcomeRow], None]) -> int:
@@ -40,8 +41,13 @@ def record_outcome(tx: Transaction, outcome: OutcomeRow, release: Callable[[Tran
     return seq
 
 
-def record_decision(tx: Transaction, judged: Judged) -> int:
-    return tx.append(judged.kind, build_call_fields(judged))
+def record_decision(tx: Transaction, judged: Judged, references: Mapping[str, Any] = {}) -> int:
+    """Record a call and what was decided about it, and beside the row what the call is about."""
+    fields = build_call_fields(judged)
+    seq = tx.append(judged.kind, {**fields, **references} if references else fields)
+    if judged.glance:
+        record_glance(tx, seq, judged.glance)
+    return seq
 
 
 def build_call_fields(judged: Judged) -> dict[str, Any]:

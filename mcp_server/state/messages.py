@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.engine.transaction import Transaction, View
@@ -53,9 +54,9 @@ def reply_to_message(tx: Transaction, id: str, reply: Reply, delivered: bool = F
     return replace(message, reply=made, read=True)
 
 
-def take_replies(tx: Transaction, principal: str, session: str) -> Sequence[Message]:
+def take_replies(tx: Transaction, session: Session) -> Sequence[Message]:
     """Return the replies to this session, each to one call only."""
-    due = [message for message in load_pending_replies(tx) if is_reply_for(message, principal, session)]
+    due = [message for message in load_pending_replies(tx) if is_reply_for(message, session)]
     for message in due:
         mark_reply_delivered(tx, message.id)
     return due
@@ -65,8 +66,10 @@ def mark_reply_delivered(tx: Transaction, id: str) -> None:
     tx.run("UPDATE messages SET delivered = 1 WHERE id = :id", id=escape_for_model(id))
 
 
-def is_reply_for(message: Message, principal: str, session: str) -> bool:
-    return message.reply is not None and message.principal == principal and message.reply.session in ("", session)
+def is_reply_for(message: Message, session: Session) -> bool:
+    """True if the next result of this session's place takes the reply along."""
+    is_own = message.reply is not None and message.reply.session in ("", session.key)
+    return is_own and message.principal == session.principal
 
 
 def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """What does the terminal show of the state? Reads it from any process, beside any number of running servers."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,17 @@ from mcp_server.model.reports import RunReport
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.sessions import Hold
 from mcp_server.model.text import escape_for_model
-from mcp_server.state import approval_questions, documents, messages, posture, runs, sessions, summaries, verify
+from mcp_server.state import (
+    approval_questions,
+    documents,
+    glances,
+    messages,
+    posture,
+    runs,
+    sessions,
+    summaries,
+    verify,
+)
 from mcp_server.state import memory as state_memory
 from mcp_server.state.engine.chain import LedgerKey
 from mcp_server.state.engine.rows import LedgerFilter, Message, Row, StoredSession
@@ -103,6 +113,17 @@ class Reader:
     def get_head(self) -> int:
         """Return the newest row's number; 0 if there is none."""
         return verify.get_last_seq(self._view)
+
+    def load_glances(self, seqs: Iterable[int]) -> dict[int, str]:
+        """Load the line about each of these calls, by row; many have none any more, or never had."""
+        return glances.load_glances(self._view, seqs, time.time_ns())
+
+    def find_glance(self, seq: int) -> str:
+        return self.load_glances((seq,)).get(seq, "")
+
+    def find_question_glance(self, run: str, question: str) -> str:
+        """Find the line of the call that a question is about."""
+        return glances.find_question_glance(self._view, run, question, time.time_ns())
 
     def find_row(self, seq: int) -> Row | None:
         return next(iter(self._query_rows("seq = :seq", {"seq": seq}, "")), None)

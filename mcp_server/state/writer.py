@@ -26,12 +26,16 @@ from mcp_server.state.engine.transaction import (
     Transaction,
     View,
 )
+from mcp_server.state.glances import has_surplus_glances, prune_glances
 from mcp_server.state.ledger import read_change_count, sign_checkpoint
 from mcp_server.state.posture_changes import record_process_end
 
 LAZY_LOCK_SECONDS = 0.2
 CHECKPOINT_ROWS = 1000
 CHECKPOINT_NS = 60 * 10**9
+PRUNE_ROWS = 2000
+PRUNE_NS = 3600 * 10**9
+"""So many rows, or so much time, lie between two searches for lines about calls that are too old or too many."""
 BUSY_COMMITS = 16
 """A process that wrote this often will write more. For a command that writes one row, no space is reserved."""
 
@@ -53,6 +57,8 @@ class Writer:
         self._head = 0
         self._signed = 0
         self._signed_ns = 0
+        self._pruned = 0
+        self._pruned_ns = 0
         self.closed = False
         self.commits = 0
         self.started = False
@@ -220,6 +226,7 @@ class Writer:
             if lazy := self._inbox.take_deferred():
                 self._write([], lazy)
             self._sign_when_due()
+            self._prune_when_due(workspace)
             if self._growing and self.commits >= BUSY_COMMITS:
                 self._lengthen_log()
         except Exception as error:
@@ -254,6 +261,14 @@ class Writer:
             self._signed_ns = now
             _ = workspace.key.public_key  # imports the library before the lock is taken
             self._commit([StoreJob(sign_checkpoint)], [], TICK_SECONDS)
+
+    def _prune_when_due(self, workspace: StateWorkspace) -> None:
+        now = workspace.clock.now_ns()
+        if self._head - self._pruned < PRUNE_ROWS and now - self._pruned_ns < PRUNE_NS:
+            return
+        self._pruned, self._pruned_ns = self._head, now
+        if has_surplus_glances(View(workspace.link, None), now):
+            self._commit([StoreJob(prune_glances)], [], TICK_SECONDS)
 
     def _finish(self) -> None:
         """Write what is still queued, sign, and close."""

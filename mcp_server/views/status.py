@@ -125,7 +125,8 @@ def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str,
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.state.servers import describe_unreadable_folder
 
-    refusals = state.read_rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS))
+    refusals = list(state.read_rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS)))
+    glances = state.load_glances([row.seq for row in refusals])
     unanchored, anchor_fault = state.check_anchor()
     loss = state.describe_loss()
     clients, _ = read_running_calls([settings.state])
@@ -147,7 +148,7 @@ def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str,
             "unfinished": state.find_unfinished_calls(),
         },
         "unread": len([entry for entry in state.load_messages() if not entry.read]),
-        "refusals": [refusal_to_json(row) for row in refusals],
+        "refusals": [refusal_to_json(row, glances.get(row.seq)) for row in refusals],
     }
 
 
@@ -165,6 +166,6 @@ def work_to_json(work: "RunningWork") -> dict[str, Any]:
     }
 
 
-def refusal_to_json(row: "Row") -> dict[str, Any]:
-    fields = ("tool", "code", "layer", "reason", "session")
-    return {"seq": row.seq, "at": format_time(row.at), **{key: row.fields.get(key) for key in fields}}
+def refusal_to_json(row: "Row", glance: str | None) -> dict[str, Any]:
+    fields = {key: row.fields.get(key) for key in ("tool", "code", "layer", "reason", "session")}
+    return {"seq": row.seq, "at": format_time(row.at), **fields, "glance": glance}

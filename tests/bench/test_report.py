@@ -5,7 +5,14 @@ import pytest
 from bench import __main__ as bench
 from bench.cases import CASES
 from bench.ratios import Limit, Ratio
-from bench.report import build_case_row, build_command_row, build_decision_row, format_line, render_page
+from bench.report import (
+    build_case_row,
+    build_command_row,
+    build_decision_row,
+    build_glance_row,
+    format_line,
+    render_page,
+)
 
 CALL = next(case for case in CASES if case.name == "call")
 LOAD = next(case for case in CASES if case.name == "load")
@@ -48,12 +55,19 @@ def test_every_limit_the_project_promises_is_a_case() -> None:
     }
     assert str(bench.DECISION_LIMIT) == "≤ 50"
     assert str(bench.COMMAND_LIMIT) == "≤ 15"
+    assert (str(bench.GLANCE_LIMIT), bench.GLANCE_CALLS) == ("≤ 30", 20_000)
 
 
 def test_what_a_sandbox_adds_is_judged_by_its_median() -> None:
     rounds = [(9.0, 3.0), (17.0, 4.0), (90.0, 5.0)]
     assert build_command_row("bubblewrap", rounds, Limit(15)).is_within_limit
     assert not build_command_row("bubblewrap", [(20.0, 3.0), *rounds, (22.0, 3.0)], Limit(15)).is_within_limit
+
+
+def test_what_a_line_about_a_call_adds_is_judged_by_its_median() -> None:
+    rounds = [(900.0, 880.0), (1500.0, 1000.0), (910.0, 885.0)]
+    assert build_glance_row(rounds, Limit(30)).is_within_limit
+    assert not build_glance_row([(931.0, 900.0)], Limit(30)).is_within_limit
 
 
 def test_cases_are_chosen_by_how_their_names_begin_and_a_wrong_name_is_told() -> None:

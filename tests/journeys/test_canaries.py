@@ -33,6 +33,10 @@ SAYING = (
     "trust --show",
 )
 
+ON_GLANCE_LINES = {"a pattern", "the path of a file that is not there"}
+"""What a call is about is shown to you, if it is no known secret and does not look like one."""
+GLANCED = ("audit tail", "audit show and why", "status", "the state")
+
 
 class Planter:
     """Makes secrets, each of its own, and remembers where it put them."""
@@ -91,7 +95,8 @@ def written(folder: Path, given: set[str]) -> Iterator[tuple[str, bytes]]:
     """Every file below, except those that a tool was asked to write or that hold a result on purpose."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in given and "spill" not in path.parts:
-            yield str(path), path.read_bytes()
+            name = "the state" if path.name.startswith("state.db") else "the file"
+            yield f"{name} {path}", path.read_bytes()
 
 
 @pytest.mark.heavy
@@ -116,8 +121,22 @@ def test_no_planted_secret_comes_out(seed: int, workspace: Path, home: Path, mon
     places |= dict(written(workspace, {"keys.env", "new.txt", "told.txt", "b.txt"}))
     places |= dict(written(home, set()))
     assert len(collector.bodies) >= 2 and len(plant.planted) == 18
-    leaks = [f"{where} in {place}" for place, text in places.items() for where in plant.found_in(text)]
-    assert leaks == [], "\n".join(leaks)
+    leaks = {(where, place) for place, text in places.items() for where in plant.found_in(text)}
+    shown_to_you = {(where, place) for where in ON_GLANCE_LINES for place in places if place.startswith(GLANCED)}
+    glanced = leaks & shown_to_you
+    assert leaks == glanced, "\n".join(sorted(f"{where} in {place}" for where, place in leaks - glanced))
+    assert {where for where, _ in glanced} == ON_GLANCE_LINES
+
+
+def test_with_glance_off_not_even_the_subject_is_kept(workspace: Path, home: Path) -> None:
+    plant, config = Planter(4), workspace.parent / "menugate.yaml"
+    config.write_text("glance: off\n")
+    with pipe(workspace, home, "--config", str(config)) as line:
+        lived(line, plant, workspace)
+        line.bye()
+    places = {command: said(command, workspace, home) for command in SAYING}
+    places |= dict(written(workspace, {"keys.env", "new.txt", "b.txt"}))
+    assert [f"{where} in {place}" for place, text in places.items() for where in plant.found_in(text)] == []
 
 
 def shown(number: int, workspace: Path, home: Path) -> bytes:

@@ -6,6 +6,7 @@ tests/data/state_5b4ca16/README.md says who did what in it.
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -85,12 +86,42 @@ def older(workspace: Path, home: Path) -> Older:
     return Older(workspace, home)
 
 
+@pytest.fixture
+def upgraded(older: Older) -> Older:
+    """The same after a server of today was called in it once."""
+    with older.served() as one:
+        one.call("menu_list")
+    return older
+
+
+def test_a_command_does_not_change_it(older: Older) -> None:
+    """A server brings it up to date; until then, commands that only read say what to do."""
+    before = (older.work / ".menugate" / "state.db").read_bytes()
+    words = command("audit", "verify", "--workspace", str(older.work))
+    done = subprocess.run(words, env=older.env, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1 and "Start menugate here once" in done.stderr
+    assert (older.work / ".menugate" / "state.db").read_bytes() == before
+
+
 def test_its_chain_is_whole(older: Older) -> None:
-    assert f"{ROWS} rows" in older.menugate("audit", "verify")
+    before = stored_rows(older)
+    with older.served() as one:
+        one.call("menu_list")
+    assert len(before) == ROWS and stored_rows(older)[:ROWS] == before
+    assert f"{len(stored_rows(older))} rows" in older.menugate("audit", "verify")
 
 
-def test_one_changed_word_in_it_is_noticed(older: Older) -> None:
+def stored_rows(older: Older) -> list[tuple[int, str, str]]:
+    database = sqlite3.connect(older.work / ".menugate" / "state.db")
+    try:
+        return database.execute("SELECT seq, body, hash FROM ledger ORDER BY seq").fetchall()
+    finally:
+        database.close()
+
+
+def test_one_changed_word_in_it_is_noticed(upgraded: Older) -> None:
     """Or the test above could not fail."""
+    older = upgraded
     file = older.work / ".menugate" / "state.db"
     data = file.read_bytes()
     assert b"READ_ONLY_WORK" in data
@@ -99,7 +130,18 @@ def test_one_changed_word_in_it_is_noticed(older: Older) -> None:
     assert subprocess.run(words, env=older.env, capture_output=True, timeout=PATIENCE).returncode == 1
 
 
-def test_everything_in_it_is_listed(older: Older) -> None:
+def test_calls_of_today_get_a_line_and_older_ones_have_none(upgraded: Older) -> None:
+    older = upgraded
+    with older.served() as one:
+        one.call("menu_enter", mode="swe")
+        one.call("Read", file_path="notes.md")
+    rows = older.rows()
+    assert [row["seq"] for row in rows[:ROWS] if "glance" in row] == []
+    assert [row["glance"] for row in rows[ROWS:] if "glance" in row] == ["menu_list", "menu_enter", 'Read "notes.md"']
+
+
+def test_everything_in_it_is_listed(upgraded: Older) -> None:
+    older = upgraded
     rows = older.rows()
     assert [row["seq"] for row in rows[:ROWS]] == list(range(1, ROWS + 1))
     refused = [(row["tool"], row["code"]) for row in rows if row["kind"] == "refusal"]

@@ -320,3 +320,15 @@ def test_nobody_else_gets_it(workspace: Path, home: Path, menugate: Menugate) ->
         assert id not in said(his.call("think", content="so far"))
         assert id not in said(hers_too.call("think", content="so far"))
         assert f"{id}: The second." in said(hers.call("think", content="so far"))
+
+
+def test_each_agent_on_a_connection_gets_its_own(workspace: Path, home: Path, menugate: Menugate) -> None:
+    with connected(workspace, home, "stdio legacy", able={}) as one:
+        first, second = (one.call("menu_enter", mode=mode)["structuredContent"]["menu"] for mode in ("swe", "git"))
+        told = one.call("message_user", message="Which one?", block_on_user=True, menu=first)
+        id = told["structuredContent"]["id"]
+        (left,) = messages(menugate)
+        wait_until(lambda: left["session"] in running(workspace))
+        reply(menugate, id)
+        assert id not in said(one.call("think", content="so far", menu=second))
+        assert f"{id}: The second." in said(one.call("think", content="so far", menu=first))

@@ -94,6 +94,8 @@ class Judged:
     arguments_bytes: int = 0
     carrier: str | None = None
     """The tool that carried the call here, if it was not called by its own name."""
+    glance: str = ""
+    """What the call is about, for a person: kept beside the ledger for a while, not in it. Empty if nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,8 @@ class Reply:
     text: str
     at: int = 0
     session: str = ""
-    """The session whose next call takes it along; empty if any of the principal's may, because that one is over."""
+    """The key of the session's place whose next call takes it along; empty if any of the principal's may, because that
+    one is over."""
 
 
 @dataclass(frozen=True, slots=True)

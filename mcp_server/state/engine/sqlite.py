@@ -154,6 +154,8 @@ class Database:
                 "Put the state on a local disk.",
             )
         self.cursor.execute("PRAGMA synchronous = FULL")
+        # What is deleted was meant to be gone, such as the lines about calls.
+        self.cursor.execute("PRAGMA secure_delete = ON").fetchone()
         # Rows are appended and hardly ever read again; the usual two megabytes of cache would hold what nobody asks
         # for.
         self.cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
