@@ -58,9 +58,10 @@ def load_glances(view: View, seqs: Iterable[int], now: int) -> dict[int, str]:
 
 def find_question_glance(view: View, run: str, question: str, now: int) -> str:
     """Find the line of the call that a question is about; empty if none is kept."""
+    field = view.link.format_field_expression("question")
     rows = view.fetch_all(
-        "SELECT seq FROM ledger WHERE run = :run AND kind = 'question'"
-        " AND json_extract(body, '$.question') = :question ORDER BY seq DESC LIMIT 1",
+        f"SELECT seq FROM ledger WHERE run = :run AND kind = 'question' AND {field} = :question"  # noqa: S608  # our own words
+        " ORDER BY seq DESC LIMIT 1",
         run=escape_for_model(run),
         question=escape_for_model(question),
     )
