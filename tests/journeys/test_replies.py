@@ -53,6 +53,13 @@ def said(answer: dict[str, Any]) -> str:
     return "\n".join(block["text"] for block in answer.get("result", answer)["content"])
 
 
+def brought(one: Pipe | RawClient, id: str, **more: str) -> str:
+    """The first result with the reply. A server notices what was typed at a terminal within half a second."""
+    answers: list[str] = []
+    wait_until(lambda: answers.append(said(one.call("think", content="so far", **more))) or id in answers[-1])
+    return answers[-1]
+
+
 def messages(menugate: Menugate) -> list[dict[str, Any]]:
     return json.loads(menugate("messages", "--all", "--keep", "--json").out)
 
@@ -141,7 +148,7 @@ def test_what_was_answered_in_the_form_is_not_answered_again(
         assert said(result) == "Asked the user, who answered: The first."
         late = menugate("messages", "reply", result["structuredContent"]["id"], "The second.")
         assert late.code == 1
-        assert "was answered already" in late.err
+        assert "has already been answered" in late.err
     (kept,) = messages(menugate)
     assert kept["reply"]["text"] == "The first."
 
@@ -167,7 +174,7 @@ def test_who_cannot_be_asked_is_told_the_id_and_the_command(
         reply(menugate, id)
         again = menugate("messages", "reply", id, "No, the first.")
         assert again.code == 1
-        assert f"`{id}` was answered already" in again.err
+        assert f"`{id}` has already been answered" in again.err
     (kept,) = messages(menugate)
     assert (kept["id"], kept["reply"]["text"]) == (id, "The second.")
     assert "The second." in menugate("messages", "--all").out
@@ -221,11 +228,11 @@ def test_no_program_of_a_server_replies(workspace: Path, home: Path, menugate: M
         assert "Replied" not in told
         left = {message["id"]: message for message in messages(menugate)}
         assert left.pop(id)["reply"] is None
-        # You are told of the attempt, and no model waits for an answer to that message.
+        # You are told of the attempt, and no model is waiting for an answer to that message.
         for other in left:
             refused = menugate("messages", "reply", other, "yes")
             assert refused.code == 1
-            assert "no model waits for an answer" in refused.err
+            assert "no model is waiting for an answer" in refused.err
 
 
 # A reply that comes when nothing waits: with the next result of that session.
@@ -237,8 +244,7 @@ def test_the_next_result_brings_the_reply_once(workspace: Path, home: Path, menu
         id = one.call("message_user", message="Which one?", block_on_user=True)["structuredContent"]["id"]
         assert id not in said(one.call("think", content="so far"))
         reply(menugate, id)
-        brought = said(one.call("think", content="so far"))
-        assert f"The user replied to your message {id}: The second." in brought
+        assert f"The user replied to your message {id}: The second." in brought(one, id)
         assert "The second." not in said(one.call("think", content="so far"))
 
 
@@ -255,7 +261,7 @@ def test_a_form_that_was_closed_leaves_the_reply_for_later(
         id = closed["structuredContent"]["id"]
         assert id in said(closed)
         reply(menugate, id)
-        assert f"{id}: The second." in said(one.call("think", content="so far"))
+        assert f"{id}: The second." in brought(one, id)
 
 
 def test_an_error_brings_it_as_well(workspace: Path, home: Path, menugate: Menugate) -> None:
@@ -263,9 +269,11 @@ def test_an_error_brings_it_as_well(workspace: Path, home: Path, menugate: Menug
         one.hello()
         id = one.call("message_user", message="Which one?", block_on_user=True)["structuredContent"]["id"]
         reply(menugate, id)
-        refused = one.call("menu_call", tool="Read", arguments={"file_path": "missing.md"}, mode="swe")
-        assert refused["isError"]
-        assert f"{id}: The second." in said(refused)
+        missing = {"tool": "Read", "arguments": {"file_path": "missing.md"}, "mode": "swe"}
+        answers: list[dict[str, Any]] = []
+        wait_until(lambda: answers.append(one.call("menu_call", **missing)) or id in said(answers[-1]))
+        assert answers[-1]["isError"]
+        assert f"{id}: The second." in said(answers[-1])
 
 
 def test_the_next_session_gets_it_if_that_one_is_over(workspace: Path, home: Path, menugate: Menugate) -> None:
@@ -276,7 +284,7 @@ def test_the_next_session_gets_it_if_that_one_is_over(workspace: Path, home: Pat
     reply(menugate, id)
     with pipe(workspace, home) as one:
         one.hello()
-        assert f"{id}: The second." in said(one.call("think", content="so far"))
+        assert f"{id}: The second." in brought(one, id)
     with pipe(workspace, home) as one:
         one.hello()
         assert id not in said(one.call("think", content="so far"))
@@ -298,7 +306,7 @@ def test_a_call_with_the_handle_brings_it_over_any_connection(
         id = told["structuredContent"]["id"]
         reply(menugate, id)
         with raw(here, era=era, name="some-client") as again:
-            assert f"{id}: The second." in said(again.call("think", content="so far", menu=menu))
+            assert f"{id}: The second." in brought(again, id, menu=menu)
             assert id not in said(again.call("think", content="so far", menu=menu))
 
 
@@ -319,7 +327,7 @@ def test_nobody_else_gets_it(workspace: Path, home: Path, menugate: Menugate) ->
         reply(menugate, id)
         assert id not in said(his.call("think", content="so far"))
         assert id not in said(hers_too.call("think", content="so far"))
-        assert f"{id}: The second." in said(hers.call("think", content="so far"))
+        assert f"{id}: The second." in brought(hers, id)
 
 
 def test_each_agent_on_a_connection_gets_its_own(workspace: Path, home: Path, menugate: Menugate) -> None:
@@ -331,4 +339,4 @@ def test_each_agent_on_a_connection_gets_its_own(workspace: Path, home: Path, me
         wait_until(lambda: left["session"] in running(workspace))
         reply(menugate, id)
         assert id not in said(one.call("think", content="so far", menu=second))
-        assert f"{id}: The second." in said(one.call("think", content="so far", menu=first))
+        assert f"{id}: The second." in brought(one, id, menu=first)
