@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mcp_server.guards.path_targets import Target
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import Approval, ApprovalScope
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.text import escape_as_json, format_count, quote_as_json
@@ -180,10 +180,23 @@ def build_lapsed_approval_problem(tool: Tool, why: str) -> Problem:
     return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again; the user will be asked again.")
 
 
-def build_denied_approval_problem(tool: Tool, reason: str = "") -> Problem:
-    message = f"the user was asked about this call to `{tool.name}` and declined it. Nothing ran."
-    said = f" They say: {reason}" if reason else ""
+def build_denied_approval_problem(tool: Tool, approval: Approval) -> Problem:
+    door = format_door(approval)
+    message = f"the user was asked about this call to `{tool.name}` and declined it {door}. Nothing ran."
+    said = f" They say: {approval.reason}" if approval.reason else ""
     return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would prefer.{said}")
+
+
+def format_late_refusal(approval: Approval) -> str:
+    return (
+        f"The user approved this call {format_door(approval)} before the client declined it. The first answer counts, "
+        "so the call ran."
+    )
+
+
+def format_door(approval: Approval) -> str:
+    """Say where the question was answered."""
+    return "at a terminal" if approval.way is AnsweredBy.PERSON else "in the client"
 
 
 def format_minutes(seconds: float) -> str:

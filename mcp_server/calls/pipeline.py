@@ -31,7 +31,7 @@ from mcp_server.calls.resolver import (
     advise_thinking_with_handle,
     announce_move,
 )
-from mcp_server.calls.results import ResultFilter, check_ending
+from mcp_server.calls.results import ResultFilter, append_note, check_ending
 from mcp_server.calls.running_calls import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.stops import StopOrders
@@ -119,7 +119,8 @@ class Pipeline:
             begun = await self.begin_call(call, posture, decision, grant, leads)
             match begun:
                 case int():
-                    return await self.act(call, posture, decision, begun, leads)
+                    ending = await self.act(call, posture, decision, begun, leads)
+                    return append_note(ending, grant.note) if grant is not None and grant.note else ending
                 case ApprovalLapsed():
                     return await self.refuse_unapproved_call(
                         call, posture, build_lapsed_approval_problem(call.tool, begun.why)

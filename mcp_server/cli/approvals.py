@@ -225,4 +225,20 @@ def answer_question(settings: "Settings", id: str, answer: Any, scope: Any = Non
             f"the question `{id}` can no longer be answered: {word}. "
             "If the model repeats the call, you are asked again."
         )
+    if approval.way is not AnsweredBy.PERSON:
+        refuse_answered_in_client(approval)
     return approval
+
+
+def refuse_answered_in_client(approval: "Approval") -> None:
+    from mcp_server.model.approvals import ApprovalAnswer
+
+    if approval.answer is ApprovalAnswer.YES:
+        raise CliError(
+            f"the question `{approval.id}` was already approved in the client, and the first answer counts. "
+            f"To take that back, run `menugate deny {approval.id}`."
+        )
+    raise CliError(
+        f"the question `{approval.id}` was already declined in the client, and the first answer counts. "
+        "If the model makes the call again, you are asked again."
+    )
