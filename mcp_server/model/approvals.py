@@ -122,6 +122,8 @@ class Approval:
     """How often a client came back without a proper answer. An automatic reply uses up all tries at once."""
     void: str = ""
     """Why it lets nothing through any more, although it has not expired: what changed since it was asked."""
+    process: str = ""
+    """The server process that asked; empty in older records."""
 
     def covers(self, call: ApprovedCall, carried: bool = False) -> bool:
         """True if this is the call that the question was about.

@@ -48,8 +48,8 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
-        standing = approval
-        write_approval(tx, approval)
+        standing = replace(approval, process=tx.process)
+        write_approval(tx, standing)
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
