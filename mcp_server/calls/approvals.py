@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mcp_server.calls import approval_form, approval_text
+from mcp_server.calls.approval_details import build_details
 from mcp_server.calls.approval_form import FormAnswer, FormReply
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.calls.withdrawal import withdraw_when_answered
@@ -95,8 +96,10 @@ class Approvals:
             whole = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
                 return approval_text.build_unreadable_question_problem(call.tool, len(whole))
-            carried = await self._open_question(wanted, whole, judged)
-        if not by_client or carried.whole or carried.tries >= MOST_TRIES:
+            brief = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads, brief=True)
+            details = build_details(call, decision, self.redactor, leads)
+            carried = await self._open_question(wanted, whole, brief, details, judged)
+        if not by_client or (carried.whole and not carried.brief) or carried.tries >= MOST_TRIES:
             return approval_text.build_missing_approval_problem(decision, carried, self.seconds)
         return await self._ask_through_client(call, carried, decision)
 
@@ -139,10 +142,15 @@ class Approvals:
         heard = await self._put_question(call, known)
         return approval_text.format_late_refusal(known) if heard.said is FormAnswer.NO else ""
 
-    async def _open_question(self, wanted: ApprovedCall, whole: str, judged: QuestionRow) -> Approval:
+    async def _open_question(
+        self, wanted: ApprovedCall, whole: str, brief: str, details: Arguments, judged: QuestionRow
+    ) -> Approval:
         now = self.clock.now_ns()
-        draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
-        if len(whole) > approval_text.MOST_SHOWN:
+        draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9), details=details)
+        if whole != brief:
+            brief = f"{brief}\n{approval_text.format_brief_note(draft.id)}"
+            draft = replace(draft, message=brief, whole=whole, brief=len(brief) <= approval_text.MOST_SHOWN)
+        if len(draft.message) > approval_text.MOST_SHOWN:
             draft = replace(draft, message=approval_text.format_question_summary(whole, draft.id), whole=whole)
         return await self.store.write(lambda tx: approvals.record_question(tx, draft, judged))
 

@@ -98,7 +98,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         raise CliError("name a question; `menugate approvals` lists their ids.", 2)
     approval, now = find_question(settings, id), time.time_ns()
     if json:
-        print_json(to_json(approval, now) | {"message": approval.whole or approval.message})
+        print_json(to_json(approval, now) | to_fields(approval))
     else:
         show_question(approval, approval.whole or approval.message, now)
     # If the reader closed the pipe, this raises, and the question stays unread.
@@ -132,14 +132,29 @@ def to_json(approval: "Approval", now: int) -> dict[str, Any]:
         "run": approval.wanted.run or None,
         "step": approval.wanted.step,
         "message": approval.message,
-        "too_long": bool(approval.whole),
-        "shown": approval.shown or not approval.whole,
+        "too_long": bool(approval.whole) and not approval.brief,
+        "shown": not approval.is_unread,
         "asked": format_time(approval.asked),
         "expires": format_time(approval.expires),
         "scope": approval.scope,
         "may_be_for_session": approval.wanted.lasting,
         "reason": approval.reason or None,
         "void": approval.void or None,
+    }
+
+
+def to_fields(approval: "Approval") -> dict[str, Any]:
+    """Return the whole question, field by field. Questions of an older menugate have only the text."""
+    from mcp_server.model.approvals import ApprovalScope
+
+    return {
+        "message": approval.whole or approval.message,
+        "host": approval.host or None,
+        "scopes": [scope for scope in ApprovalScope if scope is ApprovalScope.ONCE or approval.wanted.lasting],
+        "arguments": None,
+        "targets": None,
+        "rule": None,
+        **approval.details,
     }
 
 

@@ -48,7 +48,7 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
-        standing = replace(approval, process=tx.process)
+        standing = replace(approval, process=tx.process, host=row.origin.client)
         write_approval(tx, standing)
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
