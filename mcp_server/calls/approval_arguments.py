@@ -73,7 +73,7 @@ def to_field(name: str, value: Any, redactor: Redactor) -> dict[str, Any]:
     """Return the argument for a program. Where it held a known secret, its mark stands there instead, and `masked` says
     where: the keys and positions that lead to the text, and the span of the mark in it."""
     masked: list[dict[str, Any]] = []
-    field: dict[str, Any] = {"name": _mask_text(name, [], redactor, masked)}
+    field: dict[str, Any] = {"name": _mask_text(name, ["name"], redactor, masked)}
     field["value"] = _mask_value(value, ["value"], redactor, masked)
     return {**field, "masked": masked} if masked else field
 

@@ -32,7 +32,7 @@ def find_tracking(jail: Jail, path: str) -> Tracking:
     while above and above != ".":
         above = above.rpartition("/")[0]
         with suppress(Refusal, OSError):
-            with jail.open_place(join_path(above or ".", ".git"), reading=True) as place:
+            with jail.open_place(join_path(above, ".git"), reading=True) as place:
                 if place.stat() is None:
                     continue
             return _search_index(jail, above, path[len(above) :].lstrip("/"))
@@ -42,13 +42,14 @@ def find_tracking(jail: Jail, path: str) -> Tracking:
 def _search_index(jail: Jail, repository: str, path: str) -> Tracking:
     wanted = os.fsencode(path)
     try:
-        with os.fdopen(jail.open(join_path(repository or ".", ".git/index"), os.O_RDONLY), "rb") as file:
-            index = file.read(MAX_INDEX_BYTES + 1)
+        with jail.open_place(join_path(repository, ".git/index"), reading=True) as place:
+            if place.stat() is None:
+                return Tracking.UNTRACKED
+            with os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as file:
+                index = file.read(MAX_INDEX_BYTES + 1)
         if len(index) > MAX_INDEX_BYTES:
             return Tracking.UNKNOWN
         found = any(entry == wanted or entry.startswith(wanted + b"/") for entry in _iterate_paths(index))
-    except FileNotFoundError:
-        return Tracking.UNTRACKED
     except (Refusal, OSError, ValueError, IndexError, struct.error):
         return Tracking.UNKNOWN
     return Tracking.TRACKED if found else Tracking.UNTRACKED
