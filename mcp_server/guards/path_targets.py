@@ -84,7 +84,10 @@ def look_at_path(jail: Jail, argument: str, path: str, with_text: bool) -> SeenP
             return SeenPath(argument, place.path, kind, tracking=tracking)
         text = None
         if with_text and found.st_size <= MAX_SHOWN_BYTES and not is_secret(place.path):
-            with os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as file, suppress(UnicodeDecodeError):
+            with (
+                suppress(Refusal, OSError, UnicodeDecodeError),
+                os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as file,
+            ):
                 text = file.read(MAX_SHOWN_BYTES + 1).decode()
         return SeenPath(argument, place.path, "file", found.st_size, tracking, text)
     return None
