@@ -12,7 +12,7 @@ import anyio
 from mcp_server.calls.approval_text import STANDS, TARGETS
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.path_targets import Target, find_targets
+from mcp_server.guards.path_targets import SeenPath, Target, find_targets, look_at_path
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.context import Context
@@ -41,19 +41,30 @@ class Binding:
         there = {name: _apply(value, self.jail.resolve_links) for name, value in given.items()}
         leads = {name: there[name] for name in given if there[name] != given[name]}
         # By the time the call runs, the same name may belong to another file or folder.
+        hashed = _does_change(decision) and not facts
+        targets = {path: find_targets(self.jail, path, hashed) for _, path in self._list_paths(call)}
+        return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
+
+    def look_at_paths(self, call: ResolvedCall, decision: Decision) -> tuple[SeenPath, ...]:
+        """Look at what is there now, for the person to see."""
+        changes = _does_change(decision)
+        seen = (look_at_path(self.jail, name, path, with_text=changes) for name, path in self._list_paths(call))
+        return tuple(one for one in seen if one is not None)
+
+    def _list_paths(self, call: ResolvedCall) -> list[tuple[str, str]]:
+        """List the paths that the call names or leaves at their default, by argument."""
         known: Mapping[str, Any] = call.tool.arguments.get("properties", {})
         named = {name: call.arguments.get(name, known.get(name, {}).get("default")) for name in call.tool.places}
-        changes = decision.demand is None or decision.demand.effect not in READING
-        targets: dict[str, tuple[Target, ...]] = {}
+        paths: list[tuple[str, str]] = []
 
         def find(name: str, path: str) -> str:
             path_asked = self._normalise_path(call.tool.join_base_path(name, path, call.arguments))
-            targets[path_asked] = find_targets(self.jail, path_asked, hashed=changes and not facts)
+            paths.append((name, path_asked))
             return path_asked
 
         for name, value in named.items():
             _apply(value, partial(find, name))
-        return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
+        return paths
 
     def build_approved_call(self, call: ResolvedCall, judged: Judged, leads: Arguments) -> ApprovedCall:
         """Build the call as an approval must describe it. A connection that keeps no session has none to bind it to."""
@@ -102,6 +113,10 @@ def collect_targets(leads: Arguments) -> dict[str, tuple[Target, ...]]:
     """Collect what was approved by every path that a tool may open it by: as the call writes it, and as it is."""
     found: Mapping[str, tuple[Target, ...]] = leads[TARGETS]
     return {**{one.path: targets for targets in found.values() for one in targets}, **found}
+
+
+def _does_change(decision: Decision) -> bool:
+    return decision.demand is None or decision.demand.effect not in READING
 
 
 def _is_default(schema: Any, value: Any) -> bool:

@@ -1,79 +1,19 @@
 """What does a question say?"""
 
-import json
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from mcp_server.guards.path_targets import Target
+from mcp_server.calls.approval_arguments import format_argument_lines, format_value, mark_secrets
+from mcp_server.calls.approval_contents import format_content_lines, is_content, is_long_content
+from mcp_server.guards.git_index import Tracking
+from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import Approval, ApprovalScope
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
-from mcp_server.model.text import escape_for_person, format_count, quote_as_json
+from mcp_server.model.text import format_count, quote_as_json
 from mcp_server.model.tools import Arguments, Tool
-
-# How does a question show an argument, so that every character is visible and it can be read back exactly?
-#
-# As JSON, with everything escaped that a screen would not show or would obey. Nothing is left out or cut short:
-# whatever someone wants to hide is what the person must see. The mark for a secret stands outside the quotes, where no
-# argument can write.
-
-LINE = re.compile(r"[^\n]*\n|[^\n]+")
-
-
-def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
-    """Format an argument as its line in the question, or as several if it is a text of several lines, each quoted by
-    itself. A name of ours needs no quotes."""
-    head = f"  {format_value(name, redactor) if quoted else name}:"
-    lines = list(_format_lines(value, redactor)) if isinstance(value, str) else []
-    if len(lines) > 1:
-        yield head
-        yield from (f"    {line}" for line in lines)
-    else:
-        yield f"{head} {format_value(value, redactor)}"
-
-
-def format_value(value: Any, redactor: Redactor) -> str:
-    if isinstance(value, str):
-        return " ".join(_format_lines(value, redactor))
-    if isinstance(value, Mapping):
-        entries = cast(Mapping[str, Any], value).items()
-        return (
-            f"{{{', '.join(f'{format_value(key, redactor)}: {format_value(one, redactor)}' for key, one in entries)}}}"
-        )
-    if isinstance(value, list):
-        return f"[{', '.join(format_value(one, redactor) for one in cast(list[Any], value))}]"
-    return json.dumps(value)
-
-
-def _format_lines(text: str, redactor: Redactor) -> Iterator[str]:
-    """Yield line by line: quoted texts, with the marks for secrets between them."""
-    line: list[str] = []
-    for piece, secret in redactor.split_at_secrets(text):
-        if secret:
-            line.append(format_secret_mark(piece))
-            continue
-        for part in LINE.findall(piece):
-            line.append(quote_as_json(part))
-            if part.endswith("\n"):
-                yield " ".join(line)
-                line.clear()
-    if line or not text:
-        yield " ".join(line) or '""'
-
-
-def mark_secrets(text: str, redactor: Redactor) -> str:
-    """Format a sentence of ours that quotes arguments: on one line, with known secrets marked."""
-    return "".join(
-        format_secret_mark(piece) if secret else escape_for_person(piece, one_line=True)
-        for piece, secret in redactor.split_at_secrets(text)
-    )
-
-
-def format_secret_mark(secret: str) -> str:
-    return f"[secret, {len(secret)} characters]"
-
 
 # What is the person shown? Who asks, which tool, what it would do, and with which arguments.
 
@@ -91,11 +31,29 @@ TARGETS = "the targets"
 """Another such key: what the paths lead to, by path. Only files that would be overwritten are shown."""
 
 
+SEEN = "what is there"
+"""A third: what the paths lead to, for the person to see. Nothing is bound to it."""
+TRACKING = {
+    Tracking.TRACKED: "tracked by git",
+    Tracking.UNTRACKED: "not tracked by git",
+    Tracking.OUTSIDE: "in no git repository",
+    Tracking.UNKNOWN: "menugate cannot tell whether git tracks it",
+}
+
+
 def format_question(
-    tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor, leads: Arguments | None = None
+    tool: Tool,
+    arguments: Arguments,
+    decision: Decision,
+    redactor: Redactor,
+    leads: Arguments | None = None,
+    brief: bool = False,
 ) -> str:
     """Describe everything that would happen, the deciding part first. Every character is visible, and nothing is left
-    out but known secrets, which are marked. No argument can write a line of the question."""
+    out but known secrets, which are marked. No argument can write a line of the question. `brief`: shorten long
+    contents of files, and nothing else."""
+    leads = leads or {}
+    seen: Sequence[SeenPath] = leads.get(SEEN, ())
     effect = decision.demand.effect if decision.demand else tool.effect
     lines = [
         f"{SERVER} asks before it runs the tool `{tool.name}`.",
@@ -104,17 +62,40 @@ def format_question(
         "Arguments:" if arguments else "Arguments: none",
     ]
     for name in sort_names(tool, arguments):
-        lines += format_argument_lines(name, arguments[name], redactor)
-        if leads and name in leads:
+        if brief and is_content(tool, name) and is_long_content(arguments[name]):
+            before = find_replaced_text(leads) if name == "content" else None
+            lines += format_content_lines(name, arguments[name], redactor, before)
+        else:
+            lines += format_argument_lines(name, arguments[name], redactor)
+        if name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
-    for target in find_overwritten_files(leads or {}):
-        size, path = format_count(target.size, "byte"), quote_as_json(target.path)
-        lines.append(f"  (there is a file at {path} now: {size}, SHA-256 {target.sha256})")
-    if leads and STANDS in leads:
+    lines += _format_file_lines(find_overwritten_files(leads), seen)
+    if STANDS in leads:
         lines.append(STANDS_ON)
         for name, fact in leads[STANDS].items():
             lines += format_argument_lines(name, fact, redactor, quoted=False)
     return "\n".join(lines)
+
+
+def _format_file_lines(overwritten: Sequence[Target], seen: Sequence[SeenPath]) -> Iterator[str]:
+    """Say what is at each path now."""
+    digests = {target.path: target for target in overwritten}
+    files = {one.path: one for one in seen if one.kind == "file"}
+    for path in dict.fromkeys((*digests, *files)):
+        size = files[path].size if path in files else digests[path].size
+        facts = [format_count(size, "byte")]
+        facts += [f"SHA-256 {digests[path].sha256}"] if path in digests else []
+        facts += [TRACKING[files[path].tracking]] if path in files else []
+        yield f"  (there is a file at {quote_as_json(path)} now: {', '.join(facts)})"
+
+
+def find_replaced_text(leads: Arguments) -> str | None:
+    """Return the text of the one file that the call replaces, if it is the one that the approval is bound to."""
+    texts = [one for one in leads.get(SEEN, ()) if one.text is not None]
+    digests = {target.sha256 for target in find_overwritten_files(leads)}
+    if len(texts) != 1 or hashlib.sha256(texts[0].text.encode()).hexdigest() not in digests:
+        return None
+    return texts[0].text
 
 
 def find_overwritten_files(leads: Arguments) -> list[Target]:
@@ -141,6 +122,10 @@ def format_question_summary(whole: str, id: str) -> str:
         f"{head}\n{why}\n{effect}\nArguments: too long to show here. `{SERVER} approvals show {id}` shows all "
         f"{len(whole):,} characters of this question; it can be approved once you have seen them."
     )
+
+
+def format_brief_note(id: str) -> str:
+    return f"Long contents of files are shortened here. `{SERVER} approvals show {id}` shows all of them."
 
 
 def build_scope_field(approval: Approval) -> Mapping[str, Any]:
@@ -180,10 +165,23 @@ def build_lapsed_approval_problem(tool: Tool, why: str) -> Problem:
     return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again; the user will be asked again.")
 
 
-def build_denied_approval_problem(tool: Tool, reason: str = "") -> Problem:
-    message = f"the user was asked about this call to `{tool.name}` and declined it. Nothing ran."
-    said = f" They say: {reason}" if reason else ""
+def build_denied_approval_problem(tool: Tool, approval: Approval) -> Problem:
+    door = format_door(approval)
+    message = f"the user was asked about this call to `{tool.name}` and declined it {door}. Nothing ran."
+    said = f" They say: {approval.reason}" if approval.reason else ""
     return Problem(Code.APPROVAL_DENIED, message, f"Find another way, or ask what they would prefer.{said}")
+
+
+def format_late_refusal(approval: Approval) -> str:
+    return (
+        f"The user approved this call {format_door(approval)} before the client declined it. The first answer counts, "
+        "so the call ran."
+    )
+
+
+def format_door(approval: Approval) -> str:
+    """Say where the question was answered."""
+    return "at a terminal" if approval.way is AnsweredBy.PERSON else "in the client"
 
 
 def format_minutes(seconds: float) -> str:

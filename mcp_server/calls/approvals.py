@@ -5,24 +5,22 @@ the use of the approval. Whatever goes wrong on the way is not an approval. It i
 stays open for the person.
 """
 
-import asyncio
 import secrets
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import anyio
-
 from mcp_server.calls import approval_form, approval_text
+from mcp_server.calls.approval_details import build_details
 from mcp_server.calls.approval_form import FormAnswer, FormReply
 from mcp_server.calls.request import ResolvedCall
+from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
 from mcp_server.model.approvals import ApprovalChannel as Asking
 from mcp_server.model.policy import Decision
-from mcp_server.model.results import Problem, Refusal
+from mcp_server.model.results import Problem
 from mcp_server.model.tools import Arguments, Demand
 from mcp_server.state import approval_questions, approvals
 from mcp_server.state.approval_questions import STOPPED
@@ -43,6 +41,8 @@ class ApprovalGrant:
     approval: Approval
     carried: bool = False
     """The client brought the question back, or kept the call open while it asked."""
+    note: str = ""
+    """What the model is told besides the result: the answer it brings came too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Approvals:
         """Return an approval for this call, or why there is none. Raises if the question ends this call."""
         carried = await self._find_carried_question(call, wanted) if call.request.client.carried else None
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
-            return self._redeem_answer(call, wanted, await self._apply_later_refusal(call, carried))
+            return self._redeem_answer(call, wanted, carried, note=await self._build_late_answer_note(call, carried))
         by_client = self._may_client_answer(call, decision)
         if carried is None:
             known = await self.store.read(
@@ -96,8 +96,10 @@ class Approvals:
             whole = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
                 return approval_text.build_unreadable_question_problem(call.tool, len(whole))
-            carried = await self._open_question(wanted, whole, judged)
-        if not by_client or carried.whole or carried.tries >= MOST_TRIES:
+            brief = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads, brief=True)
+            details = build_details(call, decision, self.redactor, leads)
+            carried = await self._open_question(wanted, whole, brief, details, judged)
+        if not by_client or (carried.whole and not carried.brief) or carried.tries >= MOST_TRIES:
             return approval_text.build_missing_approval_problem(decision, carried, self.seconds)
         return await self._ask_through_client(call, carried, decision)
 
@@ -124,27 +126,31 @@ class Approvals:
         return None
 
     def _redeem_answer(
-        self, call: ResolvedCall, wanted: ApprovedCall, known: Approval, carried: bool = True
+        self, call: ResolvedCall, wanted: ApprovedCall, known: Approval, carried: bool = True, note: str = ""
     ) -> ApprovalGrant | Problem:
         if known.is_redeemable(wanted, self.clock.now_ns(), carried):
-            return ApprovalGrant(known, carried)
+            return ApprovalGrant(known, carried, note)
         if known.answer is ApprovalAnswer.NO:
-            return approval_text.build_denied_approval_problem(call.tool, known.reason)
+            return approval_text.build_denied_approval_problem(call.tool, known)
         why = known.void or "it has expired, or the posture or the stage has changed since"
         return approval_text.build_lapsed_approval_problem(call.tool, "it was already used" if known.is_spent else why)
 
-    async def _apply_later_refusal(self, call: ResolvedCall, known: Approval) -> Approval:
-        """Apply a refusal that comes back with the question after an approval at the terminal: the later answer
-        holds."""
-        if known.answer is not ApprovalAnswer.YES or known.used or not call.request.client.get_note(KEY + known.id):
-            return known
+    async def _build_late_answer_note(self, call: ResolvedCall, known: Approval) -> str:
+        """Say that the answer which the client brings back came after an approval elsewhere, if it says otherwise."""
+        if known.answer is not ApprovalAnswer.YES or not call.request.client.get_note(KEY + known.id):
+            return ""
         heard = await self._put_question(call, known)
-        return (heard.said is FormAnswer.NO and await self._record_answer(known, heard)) or known
+        return approval_text.format_late_refusal(known) if heard.said is FormAnswer.NO else ""
 
-    async def _open_question(self, wanted: ApprovedCall, whole: str, judged: QuestionRow) -> Approval:
+    async def _open_question(
+        self, wanted: ApprovedCall, whole: str, brief: str, details: Arguments, judged: QuestionRow
+    ) -> Approval:
         now = self.clock.now_ns()
-        draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9))
-        if len(whole) > approval_text.MOST_SHOWN:
+        draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9), details=details)
+        if whole != brief:
+            brief = f"{brief}\n{approval_text.format_brief_note(draft.id)}"
+            draft = replace(draft, message=brief, whole=whole, brief=len(brief) <= approval_text.MOST_SHOWN)
+        if len(draft.message) > approval_text.MOST_SHOWN:
             draft = replace(draft, message=approval_text.format_question_summary(whole, draft.id), whole=whole)
         return await self.store.write(lambda tx: approvals.record_question(tx, draft, judged))
 
@@ -154,7 +160,7 @@ class Approvals:
         """Ask through the client. In the newer protocol era the first attempt ends the call, and the client makes it
         again with the answer."""
         heard: FormReply | None = None
-        with self._cancel_when_settled(approval):
+        async with withdraw_when_answered(self.store, partial(self._is_settled, approval)):
             heard = await self._put_question(call, approval)
         # If the person answered at a terminal, that answer holds, and the client's form is withdrawn.
         settled = await (
@@ -168,35 +174,20 @@ class Approvals:
                 decision, settled, self.seconds, heard.why if heard else ""
             )
         if settled.answer is not ApprovalAnswer.YES:
-            return approval_text.build_denied_approval_problem(call.tool, settled.reason)
+            return approval_text.build_denied_approval_problem(call.tool, settled)
         return ApprovalGrant(settled, carried=True)
 
     async def _put_question(self, call: ResolvedCall, approval: Approval) -> FormReply:
         key, more = KEY + approval.id, approval_text.build_scope_field(approval)
         return await approval_form.ask_person(call.request.client, self.clock, key, approval.message, more)
 
-    @contextmanager
-    def _cancel_when_settled(self, approval: Approval) -> Generator[None, None, None]:
-        """Cancel the wait for the client as soon as the question is settled."""
-        scope, changed = anyio.CancelScope(), asyncio.Event()
-        forget = self.store.on_change(changed.set)
-
-        async def watch() -> None:
-            while True:
-                changed.clear()
-                with suppress(Refusal):
-                    if _is_settled(await self.store.read(self._build_approval_query(approval))):
-                        scope.cancel()
-                        return
-                await changed.wait()
-
-        watching = asyncio.get_running_loop().create_task(watch())
-        try:
-            with scope:
-                yield
-        finally:
-            watching.cancel()
-            forget()
+    async def _is_settled(self, approval: Approval) -> bool:
+        """True if the question was answered elsewhere, or if something made every answer void. Stopping does not count:
+        it ends the call in another way, and the person is told what it ended."""
+        known = await self.store.read(self._build_approval_query(approval))
+        if known is None or known.void:
+            return known is None or known.void != STOPPED
+        return known.answer is not ApprovalAnswer.OPEN
 
     def _build_approval_query(self, approval: Approval) -> Callable[[View], Approval | None]:
         return partial(approval_questions.find_approval, id=approval.id)
@@ -212,11 +203,3 @@ class Approvals:
             approval.id, answer, AnsweredBy.CLIENT, ApprovalScope.SESSION if lasting else ApprovalScope.ONCE
         )
         return await self.store.write(lambda tx: approvals.record_answer(tx, reply))
-
-
-def _is_settled(known: Approval | None) -> bool:
-    """True if the person answered at a terminal, or if something made every answer void. Stopping does not count: it
-    ends the call in another way, and the person is told what it ended."""
-    if known is None or known.void:
-        return known is None or known.void != STOPPED
-    return known.answer is not ApprovalAnswer.OPEN and known.way is AnsweredBy.PERSON

@@ -13,7 +13,7 @@ import anyio.lowlevel
 from anyio import to_thread
 
 from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
-from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
+from mcp_server.calls.approval_text import SEEN, STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
@@ -32,7 +32,7 @@ from mcp_server.calls.resolver import (
     advise_thinking_with_handle,
     announce_move,
 )
-from mcp_server.calls.results import ResultFilter, check_ending
+from mcp_server.calls.results import ResultFilter, append_note, check_ending
 from mcp_server.calls.running_calls import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.stops import StopOrders
@@ -124,7 +124,8 @@ class Pipeline:
             begun = await self.begin_call(call, posture, decision, grant, leads)
             match begun:
                 case int():
-                    return await self.act(call, posture, decision, begun, leads)
+                    ending = await self.act(call, posture, decision, begun, leads)
+                    return append_note(ending, grant.note) if grant is not None and grant.note else ending
                 case ApprovalLapsed():
                     return await self.refuse_unapproved_call(
                         call, posture, build_lapsed_approval_problem(call.tool, begun.why)
@@ -215,8 +216,9 @@ class Pipeline:
             await self.refuse_unapproved_call(call, posture, leads)
             return leads
         wanted, judged = self.recorder.prepare_question(call, posture, decision, leads)
+        seen = await to_thread.run_sync(self.recorder.binding.look_at_paths, call, decision)
         with mark_asking():
-            answer = await self.approvals.ask(call, wanted, decision, judged, leads)
+            answer = await self.approvals.ask(call, wanted, decision, judged, {**leads, SEEN: seen})
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.refuse_unapproved_call(call, posture, answer)
         return answer

@@ -49,6 +49,17 @@ def _to_json(block: object) -> object:
             raise BadToolResult(f"{block!r} is not a block")
 
 
+def append_note(ending: Ending, note: str) -> Ending:
+    """Tell the model something about the call besides its result."""
+    match ending:
+        case Done():
+            return replace(ending, text=f"{ending.text}\n\n{note}")
+        case Problem():
+            return replace(ending, way_out="\n".join(filter(None, (ending.way_out, note))))
+        case _:
+            return ending
+
+
 def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:
     """Report progress, but show no more in it than the ending would."""
 

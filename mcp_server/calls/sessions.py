@@ -9,6 +9,7 @@ share one run: its stage, its phase, its budget and its holds. Another place is 
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from weakref import WeakValueDictionary
 
 from mcp_server.calls.live_sessions import LiveSession, SharedSession
@@ -17,6 +18,7 @@ from mcp_server.model.posture import Stage
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.state import sessions
+from mcp_server.state.approval_questions import settle_abandoned_questions
 from mcp_server.state.store import Store
 
 HANDLE_LIFE = "24 hours from its last use"
@@ -170,6 +172,10 @@ class Sessions:
         after = self._make_next_run(before)
         live.common.begin_run(after.run)
         await self.advance(live, before, after, reason)
+        if not before.place:
+            connected = {one.session.id for one in self._connected.values()}
+            settle = partial(settle_abandoned_questions, principal=before.principal, connected=connected)
+            await self._store.write(settle)
 
     def _make_next_run(self, session: Session) -> Session:
         return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)

@@ -100,7 +100,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         raise CliError("name a question; `menugate approvals` lists their ids.", 2)
     approval, now = find_question(settings, id), time.time_ns()
     if json:
-        print_json(to_json(approval, now) | {"message": approval.whole or approval.message})
+        print_json(to_json(approval, now) | to_fields(approval))
     else:
         show_question(approval, approval.whole or approval.message, now)
     # If the reader closed the pipe, this raises, and the question stays unread.
@@ -134,14 +134,29 @@ def to_json(approval: "Approval", now: int) -> dict[str, Any]:
         "run": approval.wanted.run or None,
         "step": approval.wanted.step,
         "message": approval.message,
-        "too_long": bool(approval.whole),
-        "shown": approval.shown or not approval.whole,
+        "too_long": bool(approval.whole) and not approval.brief,
+        "shown": not approval.is_unread,
         "asked": format_time(approval.asked),
         "expires": format_time(approval.expires),
         "scope": approval.scope,
         "may_be_for_session": approval.wanted.lasting,
         "reason": approval.reason or None,
         "void": approval.void or None,
+    }
+
+
+def to_fields(approval: "Approval") -> dict[str, Any]:
+    """Return the whole question, field by field. Questions of an older menugate have only the text."""
+    from mcp_server.model.approvals import ApprovalScope
+
+    return {
+        "message": approval.whole or approval.message,
+        "host": approval.host or None,
+        "scopes": [scope for scope in ApprovalScope if scope is ApprovalScope.ONCE or approval.wanted.lasting],
+        "arguments": None,
+        "targets": None,
+        "rule": None,
+        **approval.details,
     }
 
 
@@ -227,4 +242,20 @@ def answer_question(settings: "Settings", id: str, answer: Any, scope: Any = Non
             f"the question `{id}` can no longer be answered: {word}. "
             "If the model repeats the call, you are asked again."
         )
+    if approval.way is not AnsweredBy.PERSON:
+        refuse_answered_in_client(approval)
     return approval
+
+
+def refuse_answered_in_client(approval: "Approval") -> None:
+    from mcp_server.model.approvals import ApprovalAnswer
+
+    if approval.answer is ApprovalAnswer.YES:
+        raise CliError(
+            f"the question `{approval.id}` was already approved in the client, and the first answer counts. "
+            f"To take that back, run `menugate deny {approval.id}`."
+        )
+    raise CliError(
+        f"the question `{approval.id}` was already declined in the client, and the first answer counts. "
+        "If the model makes the call again, you are asked again."
+    )

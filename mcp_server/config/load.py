@@ -18,7 +18,7 @@ from mcp_server.config.reader import read_text_file
 from mcp_server.config.stages import load_stages, load_work_modes
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, read_workspace_config
 from mcp_server.model.menus import Hosts, Menus
-from mcp_server.model.policy import Budget, Policy, Rules, RuleText
+from mcp_server.model.policy import Budget, Policy, RuleOwner, Rules, RuleText
 from mcp_server.model.posture import Posture, Stage, WorkMode
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
@@ -271,7 +271,11 @@ def compile_all_rules(
         return ConfigFaults(tuple(ConfigFault(fault.source, 0, "rules", fault.message) for fault in faults))
     applicable = own.rules if trusted else own.narrowing_rules
     sources = {(rule.kind, rule.source, rule.text) for rule in applicable}
-    kept_rules = [rule for rule in workspace_rules.every if (rule.kind, rule.source, rule.text) in sources]
+    kept_rules = [
+        replace(rule, owner=RuleOwner.WORKSPACE)
+        for rule in workspace_rules.every
+        if (rule.kind, rule.source, rule.text) in sources
+    ]
     return Rules((*operator_rules.every, *kept_rules))
 
 

@@ -1,7 +1,7 @@
 """What did the person approve? One call, or one tool for a while, and nothing that merely looks like it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -115,13 +115,22 @@ class Approval:
     used: int = 0
     """How many calls it has let through."""
     whole: str = ""
-    """The whole question, if it is too long for a form. It can be approved only after the terminal has shown it."""
+    """The whole question, if the message is not all of it. Unless the message is `brief`, it can be approved only after
+    the terminal has shown this."""
     shown: bool = False
     """The terminal has shown the whole question."""
     tries: int = 0
     """How often a client came back without a proper answer. An automatic reply uses up all tries at once."""
     void: str = ""
     """Why it lets nothing through any more, although it has not expired: what changed since it was asked."""
+    process: str = ""
+    """The server process that asked; empty in older records."""
+    brief: bool = False
+    """The message lacks nothing but long contents of files, so a form may show it. `whole` has them."""
+    host: str = ""
+    """What the client that asked calls itself."""
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The question for programs: its arguments, what their paths lead to, and the rule. Empty in older records."""
 
     def covers(self, call: ApprovedCall, carried: bool = False) -> bool:
         """True if this is the call that the question was about.
@@ -150,7 +159,7 @@ class Approval:
     @property
     def is_unread(self) -> bool:
         """True if it is too long for a form and the person has not been shown all of it."""
-        return bool(self.whole) and not self.shown
+        return bool(self.whole) and not self.shown and not self.brief
 
     @property
     def is_spent(self) -> bool:

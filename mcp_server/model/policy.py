@@ -42,6 +42,12 @@ class Layer(StrEnum):
     CONFIRMATION = "confirmation"
 
 
+class RuleOwner(StrEnum):
+    OPERATOR = "operator"
+    WORKSPACE = "workspace"
+    """It is in the workspace's own file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     verdict: Verdict
@@ -52,6 +58,9 @@ class Decision:
     rule: str | None = None
     demand: Demand | None = None
     """What the call was granted; the guards hold it to that."""
+    rule_source: str = ""
+    """Where the rule that made it ask is written: file:line."""
+    rule_owner: RuleOwner | None = None
     instead: tuple[str, ...] = ()
     """Tools that do what was refused, all in one mode that can be entered from here."""
 
@@ -105,6 +114,7 @@ class Rule:
     """The reason that the operator gave, for the caller that it stops."""
     reaches: bool = False
     """True if it names paths, and so applies to everything that a call takes along or finds there."""
+    owner: RuleOwner = RuleOwner.OPERATOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,5 +257,5 @@ def refuse_paused_run(hold: Hold) -> Decision:
 def make_ask_decision(tool: Tool, reasons: list[str], rule: Rule | None, demand: Demand) -> Decision:
     reason = f"`{tool.name}` needs the user's approval: {'; '.join(reason.rstrip('.') for reason in reasons)}."
     way_out = "Nothing ran. Once the user has approved it, make the same call again."
-    text = rule.text if rule else None
-    return Decision(Verdict.ASK, Layer.CONFIRMATION, Code.APPROVAL_REQUIRED, reason, way_out, text, demand)
+    asks = Decision(Verdict.ASK, Layer.CONFIRMATION, Code.APPROVAL_REQUIRED, reason, way_out, demand=demand)
+    return replace(asks, rule=rule.text, rule_source=rule.source, rule_owner=rule.owner) if rule else asks

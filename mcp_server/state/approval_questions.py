@@ -5,7 +5,7 @@ call.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from mcp_server.model.approvals import Approval, parse_approval
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import Transaction, View
+from mcp_server.state.verify import is_process_running
 
 POSTURE_CHANGED = "the posture was changed since it was asked"
 RUN_COMPLETED = "the run it was asked in was completed"
@@ -54,6 +55,24 @@ def settle_run_questions(tx: Transaction, before: Session, run: str) -> None:
             write_approval(tx, replace(approval, wanted=replace(approval.wanted, run=run)))
         # So that a client that still shows the question takes it away.
         tx.changed = True
+
+
+def settle_abandoned_questions(tx: Transaction, principal: str, connected: Collection[str]) -> None:
+    """Void the questions that this completed run ends too: asked without a handle, by connections that are gone.
+
+    They belong to the principal, and a client that opens a connection for each call completes over another one.
+    `connected`: the sessions that still have a connection to this process.
+    """
+    for approval in load_principal_approvals(tx, principal):
+        if approval.wanted.loose and not approval.void and not _is_connected(tx, approval, connected):
+            write_approval(tx, replace(approval, void=RUN_COMPLETED))
+            tx.changed = True
+
+
+def _is_connected(tx: Transaction, approval: Approval, connected: Collection[str]) -> bool:
+    if approval.process == tx.process:
+        return approval.wanted.session in connected
+    return bool(approval.wanted.session) and is_process_running(approval.process)
 
 
 def void_approvals(tx: Transaction, principal: str, session: str | None) -> None:

@@ -48,8 +48,8 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
-        standing = approval
-        write_approval(tx, approval)
+        standing = replace(approval, process=tx.process, host=row.origin.client)
+        write_approval(tx, standing)
         tx.run(
             "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
             " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
@@ -71,9 +71,10 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
 def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     """Return the approval after this answer; None if the question is unknown or can no longer be answered.
 
-    A question too long for a form cannot be approved before the terminal has shown all of it. Any channel may withdraw
-    an approval that has not been used yet; otherwise only the terminal can change an answer. A session-wide approval
-    can be withdrawn even after use: later calls then ask again.
+    The first answer wins, and this returns it unchanged if another comes. Only at a terminal can you refuse what was
+    approved elsewhere, or change an answer that you gave there. A session-wide approval can be withdrawn even after
+    use: later calls then ask again. A question too long for a form cannot be approved before the terminal has shown all
+    of it.
     """
     now = tx.clock.now_ns()
     approval = find_approval(tx, reply.id)
@@ -83,8 +84,7 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
         return None
     if approval.used and (reply.way is not AnsweredBy.PERSON or reply.answer is not ApprovalAnswer.NO):
         return None
-    is_withdrawal = approval.answer is ApprovalAnswer.YES and reply.answer is ApprovalAnswer.NO
-    if approval.answer is not ApprovalAnswer.OPEN and reply.way is not AnsweredBy.PERSON and not is_withdrawal:
+    if approval.answer is not ApprovalAnswer.OPEN and not _may_change_answer(approval, reply):
         return approval
     scope = reply.scope if approval.wanted.lasting else ApprovalScope.ONCE
     updated = replace(approval, answer=reply.answer, way=reply.way, scope=scope, reason=reply.reason)
@@ -94,6 +94,11 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     reason = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
     tx.append(RowKind.ANSWER, _build_row_fields(updated) | {"answer": reply.answer, "way": reply.way, "reason": reason})
     return updated
+
+
+def _may_change_answer(approval: Approval, reply: QuestionReply) -> bool:
+    is_own = approval.way is AnsweredBy.PERSON
+    return reply.way is AnsweredBy.PERSON and (is_own or reply.answer is ApprovalAnswer.NO)
 
 
 def mark_shown(tx: Transaction, id: str) -> None:

@@ -200,22 +200,68 @@ def test_a_long_dialog_ends_with_the_posture_it_was_shown_under(
 # Two answers to one question.
 
 
-def test_a_later_no_takes_back_a_yes_that_was_not_used(
-    workspace: Path, home: Path, notes: Path, menugate: Menugate
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("first", ["approve", "deny"])
+def test_a_retry_is_told_what_was_answered_at_the_terminal(
+    workspace: Path, home: Path, notes: Path, menugate: Menugate, first: str, transport: str
+) -> None:
+    """The host's dialog says the opposite later, and changes nothing."""
+    with ExitStack() as stack:
+        if transport == "http":
+            here = stack.enter_context(served(workspace, home, *DATA))
+            one = stack.enter_context(raw(here, era=MODERN, able=FORM))
+        else:
+            one = stack.enter_context(pipe(workspace, home, *DATA))
+            one.able = FORM
+            one.hello(era=MODERN)
+        asked = question(one, DELETING)
+        assert menugate(first, waiting(menugate)).code == 0
+        told = said(asked.decline() if first == "approve" else asked.accept())
+    if first == "approve":
+        assert told.startswith("Deleted")
+        assert "approved this call at a terminal before the client declined it" in told
+    else:
+        assert told.startswith("Error APPROVAL_DENIED")
+        assert "declined it at a terminal" in told
+    assert notes.exists() == (first == "deny")
+    tail = menugate("audit", "tail", "--json", "-n", "50", "--kind", "answer").out
+    assert [json.loads(line)["way"] for line in tail.splitlines()] == ["person"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_terminal_is_told_what_the_dialog_answered(
+    workspace: Path, home: Path, notes: Path, menugate: Menugate, era: str
 ) -> None:
     with pipe(workspace, home, *DATA) as one:
         one.able = FORM
-        one.hello(era=MODERN)
+        one.hello(era=era)
         asked = question(one, DELETING)
         id = waiting(menugate)
-        assert menugate("approve", id).code == 0
-        assert said(asked.decline()).startswith("Error APPROVAL_DENIED")
-        (row,) = listed(menugate, "--all")
-        assert row["standing"] == "no"
-        tail = menugate("audit", "tail", "--json", "-n", "50", "--kind", "answer").out
-        assert [json.loads(line)["answer"] for line in tail.splitlines()] == ["yes", "no"]
+        assert "declined it in the client" in said(asked.decline())
+        late = menugate("approve", id)
+        assert late.code == 1
+        assert "already declined in the client" in late.err
+        assert "If the model makes the call again, you are asked again" in late.err
         # The next time it is a question again.
-        assert question(one, DELETING).params["message"]
+        assert "Deleted" in said(question(one, DELETING).accept())
+        assert not notes.exists()
+
+
+@pytest.mark.parametrize("dialog", ["open", "none"])
+def test_the_terminal_takes_back_an_approval_that_was_not_used(
+    workspace: Path, home: Path, notes: Path, menugate: Menugate, dialog: str
+) -> None:
+    with pipe(workspace, home, *DATA) as one:
+        one.able = FORM if dialog == "open" else {}
+        one.hello(era=MODERN)
+        asked = question(one, DELETING) if dialog == "open" else None
+        refused = "" if asked else said(one.call("fs_delete", path="notes.md"))
+        assert ("APPROVAL_REQUIRED" in refused) == (asked is None)
+        id = waiting(menugate)
+        assert menugate("approve", id).code == 0
+        assert menugate("deny", id, "--reason", "it is mine").code == 0
+        told = said(asked.accept() if asked else one.call("fs_delete", path="notes.md"))
+        assert "it is mine" in told
         assert notes.exists()
 
 

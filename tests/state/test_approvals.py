@@ -91,16 +91,36 @@ async def test_whatever_is_not_a_yes_lets_nothing_through(place: Place, store: S
     assert isinstance(await begin(store, wanted()), ApprovalLapsed)
 
 
-async def test_a_client_does_not_take_an_answer_back_and_the_person_may(place: Place, store: Store) -> None:
+YES, NO, CLIENT, PERSON = ApprovalAnswer.YES, ApprovalAnswer.NO, AnsweredBy.CLIENT, AnsweredBy.PERSON
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "counts"),
+    [
+        ((NO, CLIENT), (YES, CLIENT), (NO, CLIENT)),
+        ((NO, CLIENT), (YES, PERSON), (NO, CLIENT)),
+        ((YES, CLIENT), (NO, CLIENT), (YES, CLIENT)),
+        ((YES, CLIENT), (YES, PERSON), (YES, CLIENT)),
+        ((YES, PERSON), (NO, CLIENT), (YES, PERSON)),
+        ((NO, PERSON), (YES, CLIENT), (NO, PERSON)),
+        # Only a person at a terminal narrows an answer, or changes the own one.
+        ((YES, CLIENT), (NO, PERSON), (NO, PERSON)),
+        ((NO, CLIENT), (NO, PERSON), (NO, PERSON)),
+        ((YES, PERSON), (NO, PERSON), (NO, PERSON)),
+        ((NO, PERSON), (YES, PERSON), (YES, PERSON)),
+    ],
+)
+async def test_the_first_answer_wins_whichever_way_it_came(
+    place: Place, store: Store, first: Any, later: Any, counts: Any
+) -> None:
     await asked(store, place, wanted())
-    await say(store, "q1", ApprovalAnswer.NO, AnsweredBy.CLIENT)
-    kept = await say(store, "q1", ApprovalAnswer.YES, AnsweredBy.CLIENT)
+    await say(store, "q1", *first)
+    kept = await say(store, "q1", *later)
     assert kept is not None
-    assert kept.answer is ApprovalAnswer.NO
-    assert isinstance(await begin(store, wanted()), ApprovalLapsed)
-    await say(store, "q1", ApprovalAnswer.YES, AnsweredBy.PERSON)
-    assert isinstance(await begin(store, wanted()), int)
-    assert await say(store, "q1", ApprovalAnswer.YES) is None, "a used one is over"
+    assert (kept.answer, kept.way) == counts
+    assert isinstance(await begin(store, wanted()), int) == (counts[0] is YES)
+    if counts[0] is YES:
+        assert await say(store, "q1", *later) is None, "a used one is over"
 
 
 async def test_what_is_no_answer_leaves_it_open_and_is_counted(place: Place, store: Store) -> None:

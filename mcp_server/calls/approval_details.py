@@ -1,0 +1,55 @@
+"""What does a question tell a program? The same as its text tells a person, field by field."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcp_server.calls.approval_arguments import mark_secrets, to_field
+from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS, sort_names
+from mcp_server.calls.request import ResolvedCall
+from mcp_server.guards.git_index import Tracking
+from mcp_server.guards.path_targets import SeenPath
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.policy import Decision
+from mcp_server.model.tools import Arguments
+
+IN_GIT = {Tracking.TRACKED: True, Tracking.UNTRACKED: True, Tracking.OUTSIDE: False, Tracking.UNKNOWN: None}
+IS_TRACKED = {Tracking.TRACKED: True, Tracking.UNTRACKED: False, Tracking.OUTSIDE: False, Tracking.UNKNOWN: None}
+
+
+def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, leads: Arguments) -> dict[str, Any]:
+    names = sort_names(call.tool, call.arguments)
+    seen: Sequence[SeenPath] = leads.get(SEEN, ())
+    facts = leads.get(STANDS, {})
+    return {
+        "reason": mark_secrets(decision.reason, redactor),
+        "arguments": [to_field(name, call.arguments[name], redactor) for name in names],
+        "targets": [_build_target(one, leads, redactor) for one in seen],
+        "at_the_moment": [to_field(name, fact, redactor) for name, fact in facts.items()],
+        "rule": _build_rule(decision),
+    }
+
+
+def _build_target(seen: SeenPath, leads: Arguments, redactor: Redactor) -> dict[str, Any]:
+    digests = {one.path: one.sha256 for found in leads[TARGETS].values() for one in found}
+    return {
+        "argument": seen.argument,
+        "path": to_field("", seen.path, redactor)["value"],
+        "kind": seen.kind,
+        "size": seen.size if seen.kind == "file" else None,
+        "sha256": digests.get(seen.path) or None,
+        "in_git": IN_GIT[seen.tracking],
+        "tracked": IS_TRACKED[seen.tracking],
+    }
+
+
+def _build_rule(decision: Decision) -> dict[str, Any] | None:
+    if decision.rule is None:
+        return None
+    file, _, line = decision.rule_source.rpartition(":")
+    known = line.isdecimal()
+    return {
+        "rule": decision.rule,
+        "file": file if known else decision.rule_source,
+        "line": int(line) if known else None,
+        "owner": decision.rule_owner,
+    }
