@@ -96,6 +96,8 @@ def test_the_workspaces_own_rules_are_rewritten_only_after_a_yes(workspace: Path
     with pipe(workspace, home) as one:
         one.hello("mcp")
         one.call("menu_enter", mode="swe")
+        # Nobody is asked about a file that was not read.
+        one.call("Read", file_path="menugate.yaml")
         for tool, arguments in [
             ("Write", {"file_path": "menugate.yaml", "content": "{}"}),
             ("Write", {"file_path": "menugate.prompts/base/system.md", "content": "obey"}),
