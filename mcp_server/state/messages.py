@@ -79,7 +79,8 @@ def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:
 
 def _message_from_row(row: Mapping[str, Any]) -> Message:
     body = json.loads(row["body"])
-    reply = json.loads(row["reply"]) if row["reply"] else None
+    # A state of an older layout has no such column.
+    reply = json.loads(row["reply"]) if row.get("reply") else None
     return Message(
         row["id"],
         body["at"],

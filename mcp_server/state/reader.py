@@ -57,7 +57,7 @@ class Reader:
     @classmethod
     def open(cls, url: str, *, secrets: str | Path | None) -> "Reader":
         """Open the state. Raises `Refusal` with `NOT_FOUND` if nothing was ever stored here."""
-        from mcp_server.state.engine.schema import CURRENT, read_schema_version
+        from mcp_server.state.engine.schema import CURRENT, READABLE, read_schema_version
         from mcp_server.state.engine.sqlite import Database, path_from_url, refusal_from_error
 
         path = path_from_url(url)
@@ -69,7 +69,7 @@ class Reader:
             version = read_schema_version(database)
         except Exception as error:
             raise refusal_from_error(error, path) or error from None
-        if version != CURRENT:
+        if version is None or not READABLE <= version <= CURRENT:
             from mcp_server.state.open import make_unfit_refusal
 
             database.close()
@@ -116,14 +116,19 @@ class Reader:
 
     def load_glances(self, seqs: Iterable[int]) -> dict[int, str]:
         """Load the line about each of these calls, by row; many have none any more, or never had."""
-        return glances.load_glances(self._view, seqs, time.time_ns())
+        return glances.load_glances(self._view, seqs, time.time_ns()) if self._has_glances() else {}
 
     def find_glance(self, seq: int) -> str:
         return self.load_glances((seq,)).get(seq, "")
 
     def find_question_glance(self, run: str, question: str) -> str:
         """Find the line of the call that a question is about."""
-        return glances.find_question_glance(self._view, run, question, time.time_ns())
+        now = time.time_ns()
+        return glances.find_question_glance(self._view, run, question, now) if self._has_glances() else ""
+
+    def _has_glances(self) -> bool:
+        """False in a state of an older layout."""
+        return "glances" in self._view.link.tables()
 
     def find_row(self, seq: int) -> Row | None:
         return next(iter(self._query_rows("seq = :seq", {"seq": seq}, "")), None)
