@@ -1,8 +1,8 @@
 """What do the slash commands do? Each is a prompt, offered if the host is known to reserve prompts for its user.
 
-Getting the prompt runs the command: it changes the caller's own posture and answers with the new one. Some hosts get
-every prompt when they start, so a command does nothing without a typed argument. A change that allows more must be
-approved first.
+Getting the prompt runs the command: it changes the caller's own posture and answers with the new one. Some hosts fill
+in arguments that the user did not type, so an empty value or a placeholder changes nothing. A change that allows more
+must be approved first.
 """
 
 import secrets

@@ -171,7 +171,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     question = find_question(settings, arguments.id)
     refuse_void(question)
     if scope is ApprovalScope.SESSION and not question.wanted.lasting:
-        why = f"a call with the effect `{question.wanted.effect}` here, or with a secret in it,"
+        why = f"a call with the effect `{question.wanted.effect}` here, or one that contains a secret,"
         raise CliError(f"{why} can only be approved once; leave out --for-session.")
     if question.is_unread and not question.is_lapsed(time.time_ns()):
         raise CliError(

@@ -54,7 +54,7 @@ def build_output_answer(shell: ShellSession, text: str, start: int, end: int | N
 def describe_state(shell: ShellSession) -> str:
     if shell.code is None:
         return f"running for {time.monotonic() - shell.begun:.0f} s; {shell.screen.total:,} characters so far"
-    late = ", because its time was over" if shell.over_time else ""
+    late = ", because it exceeded its time limit" if shell.over_time else ""
     return f"ended with exit code {shell.code}{MEANINGS.get(shell.code, '')}{late}"
 
 

@@ -156,7 +156,7 @@ def get_time_limit(args: BashArguments, usual: float, longest: float) -> float:
 
 def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
     """Return what it printed, and why it failed if it did."""
-    late = "[stopped: its time was over]" if shell.over_time else ""
+    late = "[stopped: it exceeded its time limit]" if shell.over_time else ""
     notes = (
         late,
         shell.describe_hidden(),
@@ -183,9 +183,7 @@ def format_hints(ctx: Context, text: str) -> str:
             "the workspace's top folder; if the user installs bubblewrap, this restriction goes away]"
         )
     if ctx.processes.sandbox == "bubblewrap" and BUSY in text:
-        found.append(
-            "[the sandbox lets no command move a folder that contains secrets or files that other programs obey]"
-        )
+        found.append("[commands cannot move a folder that contains secrets or files that control other programs]")
     if READ_ONLY.search(text) and (fixed := ctx.processes.fixed):
         names = ", ".join(f"`{one}`" for one in fixed)
         found.append(
@@ -202,7 +200,7 @@ def format_planted_warning(planted: Sequence[str]) -> str:
     names = ", ".join(f"`{one}`" for one in planted[:MOST_NAMED])
     more = f" and {len(planted) - MOST_NAMED} more" if len(planted) > MOST_NAMED else ""
     return (
-        f"[new since this began: {names}{more}. Other programs obey such files without asking: tell the user, and "
+        f"[new since the command started: {names}{more}. Such files control other programs: tell the user, and "
         "delete those that you did not mean to create]"
     )
 
@@ -225,6 +223,6 @@ MEANINGS = {
     130: ", interrupted",
     137: ", killed",
     143: ", ended by SIGTERM",
-    153: ", a file became larger than allowed",
-    152: ", used more processor time than allowed",
+    153: ", a file exceeded the size limit",
+    152: ", exceeded the processor time limit",
 }

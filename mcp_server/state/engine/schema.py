@@ -95,8 +95,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 CURRENT = len(STEPS)
 READABLE = 5
-"""The oldest layout that a command can read as it is: later steps only add what a reader can do without. A server brings
-it up to date."""
+"""The oldest layout that a command can read as it is: later steps only add what a reader can do without. A server
+brings it up to date."""
 
 
 def read_schema_version(link: "Database") -> int | None:

@@ -159,7 +159,7 @@ def test_where_there_is_no_network_at_all_that_is_said_too(folders: tuple[Path, 
     assert said.endswith("[commands have no network at the profile `normal`]\n[exit code 1]"), said
 
 
-NEW = "[new since this began: `deep/.mcp.json`. Other programs obey such files without asking: tell the user, and"
+NEW = "[new since the command started: `deep/.mcp.json`. Such files control other programs: tell the user, and"
 
 
 def test_what_other_programs_obey_and_a_command_made_is_said(at: Pipe, folders: tuple[Path, Path]) -> None:
