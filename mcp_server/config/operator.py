@@ -147,12 +147,14 @@ def read_operator_config(
         limits=_read_process_limits(fields),
         network=_read_destinations(fields, findings),
         review=read_reviewing(fields, findings),
-        tokens=tuple(
-            HttpToken(
-                get_text(one, "principal"), get_text(one, "sha256"), Profile(get_text(one, "max_profile") or ceiling)
-            )
-            for one in get_records(fields, "tokens")
-        ),
+        tokens=_read_tokens(fields, ceiling),
+    )
+
+
+def _read_tokens(fields: Fields, ceiling: Profile) -> tuple[HttpToken, ...]:
+    return tuple(
+        HttpToken(get_text(one, "principal"), get_text(one, "sha256"), Profile(get_text(one, "max_profile") or ceiling))
+        for one in get_records(fields, "tokens")
     )
 
 

@@ -135,6 +135,7 @@ def test_what_is_allowed_by_name_is_allowed_only_where_the_path_leads_there(
     (ground / "src" / "out").symlink_to("../docs")
     with pipe(ground, home, "--config", str(rules)) as one:
         one.hello("mcp")
+        said(one, "Read", "swe", file_path="docs/secret.md")
         for path in ("src/../docs/secret.md", "src/out/secret.md", "docs/../src/out/secret.md", "docs/secret.md"):
             text = said(one, "Write", "swe", file_path=path, content="overwritten")
             assert text.startswith("Error APPROVAL_REQUIRED"), (path, text)

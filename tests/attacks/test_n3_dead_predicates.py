@@ -100,7 +100,7 @@ DEAD = [
     ("Read(limit gt 3 AND offset gt 1)", "`and offset gt 1`"),
     ("Read(limit gt 3 && offset gt 1)", "`and offset gt 1`"),
     ("Read(limit gt 3, offset gt 1)", "`and offset gt 1`"),
-    ("Read(limit gt 3 or offset gt 1)", "a rule for each"),
+    ("Read(limit gt 3 or offset gt 1)", "write two rules"),
     ("Edit(replace_all eq ture)", "`true` if you mean that"),
     # several patterns in one, and patterns of another language
     ("bash(git push:*, git pull:*)", "`git push:*`, `git pull:*`"),

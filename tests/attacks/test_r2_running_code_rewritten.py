@@ -298,12 +298,8 @@ def test_no_file_tool_changes_it(copy: Copy, era: str) -> None:
             one.call("fs_move", source=".venv", destination="moved"),
             one.call("fs_move", source=f"{packages}/mcp_server", destination="moved"),
         ]
-        # Where the person is asked, the yes is not for this.
-        among = {"source": "src/app.py", "destination": f"{packages}/json.py"}
-        asked = re.search(r"menugate deny (\w+)", said(one.call("fs_move", **among)))
-        assert asked is not None
-        copy.typed("approve", asked[1])
-        refused.append(one.call("fs_move", **among))
+        # Nobody is asked about what no approval allows.
+        refused.append(one.call("fs_move", source="src/app.py", destination=f"{packages}/json.py"))
         assert all(answer["isError"] for answer in refused), [said(answer) for answer in refused]
         assert grown(copy.work / ".venv") == before
         told = [said(answer) for answer in refused]

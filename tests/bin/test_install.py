@@ -175,6 +175,6 @@ def test_no_page_tells_anybody_to_start_a_copy_in_a_workspace() -> None:
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         for line in page.read_text().splitlines():
             named = re.search(r"\.venv/bin/menugate", line)
-            assert named is None or "do not type" in line, f"{page.name}: {line}"
+            assert named is None or "do not run" in line, f"{page.name}: {line}"
     assert "~/.local/bin/menugate" in (ROOT / "README.md").read_text()
     assert "~/.local/bin/menugate" in (ROOT / "docs" / "hosts.md").read_text()

@@ -43,7 +43,10 @@ EXPANDING = frozenset(("simple_expansion", "expansion", "brace_expression"))
 REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 LITERAL = frozenset(("word", "number", "variable_name", "test_operator"))
 BLANK = re.compile(rb"[ \t\r\n]*")
-DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""")
+STAND_INS = bytes(range(0x80)) + b"%" * 0x80
+"""The grammar's own C code looks each character up in a table of 256, so `<<` before one of the higher planes ended the
+whole process. To bash these bytes are parts of words, as `%` is; the words themselves are taken from the source."""
+DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""", re.ASCII)
 """The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
 HIDING = re.compile(r"""['"`]|\$\(""")
 ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -81,17 +84,17 @@ def _parse_line(text: str, depth: int) -> ShellLine:
     if len(text) > LONGEST or depth > DEEPEST or "\0" in text:
         raise NotUnderstood
     source = text.encode("utf-8", "replace")
-    steps = iter(range(MOST_STEPS))
+    ascii_source = source.translate(STAND_INS)
+    parser, steps = _load_parser(), iter(range(MOST_STEPS))
     try:
         # Only a parse that reads from a function can be stopped.
-        root = (
-            _load_parser()
-            .parse(lambda at, _: source[at:], progress_callback=lambda _at, _wrong: next(steps, None) is None)
-            .root_node
+        tree = parser.parse(
+            lambda at, _: ascii_source[at:], progress_callback=lambda _at, _wrong: next(steps, None) is None
         )
     except ValueError:
-        _load_parser().reset()
+        parser.reset()
         raise NotUnderstood from None
+    root = tree.root_node
     if root.has_error:
         raise NotUnderstood
     return _LineReader(source, depth, 0).read((root,), len(source))

@@ -87,3 +87,12 @@ def test_a_line_may_be_long_but_not_without_end(line: str, understood: bool) -> 
 @given(st.text(alphabet="git push'\"$(){}\\;&|\n`<>#a=*[] EOF!", max_size=60) | st.text(max_size=40))
 def test_any_text_is_a_line_or_none(text: str) -> None:
     assert read_line(text) is None or isinstance(read_line(text), ShellLine)
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\ufeff", "𐍈", "\U000e0001", "\U0010ffff"])
+@pytest.mark.parametrize("line", ["<<{}{{EOF;}}", "cat <<{}EOF", "{}=1 ls", "ls $({})", "echo {}{{a,b}}", "'{}'"])
+def test_no_character_ends_the_process(line: str, sign: str) -> None:
+    """The grammar looked characters up in a table of 256."""
+    for text in (line.format(sign), line.format(sign * 40)):
+        read = read_line(text)
+        assert read is None or sign in "".join(word.source for word in read.commands[0].words)
