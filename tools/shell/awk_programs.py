@@ -7,7 +7,7 @@ with `>` after `print`, and gawk loads code with `@load`.
 import re
 from collections.abc import Sequence
 
-from tools.shell.program_arguments import is_unknown
+from tools.shell.program_arguments import is_certain, is_unknown
 
 TOKEN = re.compile(
     r"""
@@ -45,7 +45,9 @@ def find_awk_danger(words: Sequence[str]) -> str:
             return words[at + 1]
         at += 2 if takes_value else 1
     # Options end at the program; everything behind it is a file.
-    return _find_danger(words[at]) if at < len(words) else "awk"
+    if at >= len(words):
+        return "awk"
+    return _find_danger(words[at]) if is_certain(words[at]) else words[at]
 
 
 def _find_danger(program: str) -> str:

@@ -216,6 +216,10 @@ def is_running_file(words: Sequence[str]) -> bool:
 def is_running_python(words: Sequence[str]) -> bool:
     words = _skip_python_flags(words)
     if len(words) > 1 and words[0] == "-m":
+        if words[1] == "json.tool" and sum(word[:1] != "-" for word in words[2:]) > 1:
+            return False  # the second file is written
+        if words[1] == "venv" and any(is_unknown(word) or word.startswith("--c") for word in words[2:]):
+            return False  # `--clear` deletes the folder
         return words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
     return is_running_file(words) or _has_code("python", words)
 

@@ -15,7 +15,7 @@ from mcp_server.model.text import format_count, quote_text
 from tools.shell.awk_programs import find_awk_danger
 from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
 from tools.shell.lines import read_line
-from tools.shell.program_arguments import is_unknown, read_argument, show_argument
+from tools.shell.program_arguments import is_certain, is_unknown, read_argument, show_argument
 from tools.shell.sed_scripts import read_sed_call
 from tools.shell.starters import STARTERS
 from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion
@@ -143,7 +143,7 @@ class LineJudge:
         for path in paths:
             if path == "/dev/null":
                 continue
-            if is_unknown(path) or path.startswith("-") or HIDDEN_MATCH.search(path):
+            if not is_certain(path) or path.startswith("-") or HIDDEN_MATCH.search(path):
                 raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
             if not INSIDE.fullmatch(path):
                 raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
@@ -154,7 +154,8 @@ class LineJudge:
         return CommandKind.BUILDS
 
     def judge_cd(self, words: Sequence[str]) -> CommandKind:
-        if len(words) != 1 or is_unknown(words[0]) or words[0].startswith(("/", "-")) or ".." in words[0].split("/"):
+        is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
+        if not is_below or ".." in words[0].split("/"):
             self._left = " ".join(("cd", *map(show_argument, words)))
         return CommandKind.READS
 
@@ -180,7 +181,7 @@ class LineJudge:
 
     def judge_shell(self, words: Sequence[str]) -> CommandKind:
         """Judge the line in `bash -c LINE`; what follows it are its arguments."""
-        if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or is_unknown(words[1]):
+        if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
             raise NeedsApproval("it starts a shell whose commands are not in the line")
         line = read_line(words[1])
         if line is None:

@@ -19,7 +19,15 @@ QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 PLAIN_BRACES = re.compile(r"[\w./-]*[\w/](?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
 """Such as `src/{a,b}.py`. Others can spell names that nobody reads, as in `.{env,x}`."""
+NAMED_STREAM = re.compile(r"\{[A-Za-z_]\w*\}")
 LIST = re.compile(r"\$(?:[@*]|\{[@*])")
+
+
+class PartlyKnown(str):
+    """Known only at its beginning. It cannot become an option, but it may be any code or any path."""
+
+    __slots__ = ()
+
 
 Fits: TypeAlias = Callable[[Sequence[str]], bool]
 """Is a program harmless with these arguments?"""
@@ -33,6 +41,10 @@ def is_unknown(argument: str) -> bool:
     return argument.startswith((ONE_UNKNOWN, SOME_UNKNOWN))
 
 
+def is_certain(argument: str) -> bool:
+    return not is_unknown(argument) and not isinstance(argument, PartlyKnown)
+
+
 def show_argument(argument: str) -> str:
     """Return it as it stands in the line."""
     if is_unknown(argument):
@@ -44,6 +56,8 @@ def read_argument(word: ShellWord) -> str:
     if word.role is not WordRole.WORD:
         raise NeedsApproval(f"{quote_text(word.source)} is not a plain word")
     bare = QUOTED.sub("", word.source)
+    if NAMED_STREAM.fullmatch(word.source):
+        raise NeedsApproval(f"{quote_text(word.source)} in front of a redirection would set a variable")
     if not word.known:
         return _read_unknown(word, bare)
     if BRACES.search(bare) and not PLAIN_BRACES.fullmatch(word.source):
@@ -63,5 +77,4 @@ def _read_unknown(word: ShellWord, bare: str) -> str:
         return "/dev/fd/63"
     if not single or "{" in bare:
         return SOME_UNKNOWN + word.source
-    # What begins with known text cannot become an option.
-    return word.text if word.text[:1] not in ("-", "$", "", *EXPANDED) else ONE_UNKNOWN + word.source
+    return PartlyKnown(word.text) if word.text[:1] not in ("-", "$", "", *EXPANDED) else ONE_UNKNOWN + word.source

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools.shell.program_arguments import is_unknown
+from tools.shell.program_arguments import is_certain, is_unknown
 
 ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]*\])*/[IM]*)"
 RANGE = re.compile(rf"[ \t;\n]*(?:{ADDRESS}(?:[ \t]*,[ \t]*(?:[+~][0-9]+|{ADDRESS}))?)?[ \t]*!?[ \t]*", re.DOTALL)
@@ -58,8 +58,10 @@ def read_sed_call(words: Sequence[str]) -> SedCall | str:
         at += 1
     if not scripts:
         scripts, others = others[:1], others[1:]
-    if not scripts or any(is_unknown(script) for script in scripts):
-        return next((script for script in scripts if is_unknown(script)), "sed")
+    if uncertain := [script for script in scripts if not is_certain(script)]:
+        return uncertain[0]
+    if not scripts:
+        return "sed"
     return find_sed_danger("\n".join(scripts)) or SedCall(in_place, tuple(others))
 
 

@@ -7,7 +7,7 @@ after a variable's name, as in `test -v 'a[$(rm x)]'`, so names are checked.
 import re
 from collections.abc import Mapping, Sequence
 
-from tools.shell.program_arguments import SOME_UNKNOWN, Fits, is_unknown, may_have_any_words
+from tools.shell.program_arguments import SOME_UNKNOWN, Fits, is_certain, is_unknown, may_have_any_words
 from tools.shell.variables import is_own_variable
 
 UNARY = re.compile("-[bcdefghkLnNoOprsStuwxzG]")
@@ -52,6 +52,8 @@ def is_plain_read(words: Sequence[str]) -> bool:
     at = 0
     while at < len(words) and words[at].startswith("-"):
         if not (READ_FLAGS.fullmatch(words[at]) or READ_VALUES.fullmatch(words[at])):
+            return False
+        if READ_VALUES.fullmatch(words[at]) and not all(map(is_certain, words[at + 1 : at + 2])):
             return False
         at += 1 if READ_FLAGS.fullmatch(words[at]) else 2
     return all(is_own_variable(word) for word in words[at:])

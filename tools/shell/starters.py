@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, is_unknown
+from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, PartlyKnown, is_certain, is_unknown
 from tools.shell.variables import judge_variable
 
 Starts: TypeAlias = Callable[[Sequence[str]], "list[tuple[str, ...]] | None"]
@@ -45,23 +45,29 @@ def start_with_environment(words: Sequence[str]) -> list[tuple[str, ...]] | None
 
 
 READ_BY_XARGS = "what xargs reads"
+XARGS_VALUE = re.compile(r"\d+|\\?.", re.DOTALL)
 XARGS_FLAGS = re.compile(r"-[0rtx]+|-[nLPsd].+|--(?:null|no-run-if-empty)")
 
 
 def start_for_each_input(words: Sequence[str]) -> list[tuple[str, ...]] | None:
-    """What `xargs` adds may be anything. Given `-I`, it replaces that text wherever it stands."""
-    at, replaced = 0, ""
+    """What `xargs` adds may be anything. Given `-I`, it replaces that text wherever it stands, but not with `-n` or
+    `-L`."""
+    at, replaced, counted = 0, "", False
     while at < len(words) and words[at].startswith("-"):
         if words[at].startswith("-I") and not is_unknown(words[at]):
-            replaced = words[at][2:] or "".join(words[at + 1 : at + 2])
+            replaced = words[at][2:] or next(iter(words[at + 1 : at + 2]), "")
             at += 1 if words[at] != "-I" else 2
         elif words[at] in ("-n", "-L", "-P", "-s", "-d"):
+            if not all(is_certain(value) and XARGS_VALUE.fullmatch(value) for value in words[at + 1 : at + 2]):
+                return None
+            counted |= words[at] in ("-n", "-L")
             at += 2
         elif XARGS_FLAGS.fullmatch(words[at]) and not is_unknown(words[at]):
+            counted |= words[at].startswith(("-n", "-L"))
             at += 1
         else:
             return None
-    if is_unknown(replaced):
+    if not is_certain(replaced) or (replaced and counted):
         return None
     if replaced:
         return [tuple(f"{ONE_UNKNOWN}{word}" if replaced in word else word for word in words[at:] or ("echo",))]
@@ -93,6 +99,9 @@ def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:
             end = next((end for end in range(at + 1, len(words)) if words[end] in (";", "+")), None)
             if end is None or end == at + 1 or (words[end] == "+" and words[end - 1] != "{}"):
                 return None
+            # An unknown word may be the `;` that ends this program and begins more of find's own words.
+            if any(is_unknown(one) for one in words[at + 1 : end]):
+                return None
             started.append(tuple(_read_found_name(one) for one in words[at + 1 : end]))
             at = end + 1
         elif not word.startswith("-") or FIND_FLAGS.fullmatch(word):
@@ -104,7 +113,7 @@ def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:
 
 def _read_found_name(word: str) -> str:
     """A name that `find` fills in begins with the folder where it looked, so it is never an option."""
-    return "./{}" if word == "{}" else f"{ONE_UNKNOWN}{word}" if "{}" in word else word
+    return PartlyKnown("./{}") if word == "{}" else f"{ONE_UNKNOWN}{word}" if "{}" in word else word
 
 
 STARTERS: Mapping[str, Starts] = {

@@ -49,3 +49,31 @@ def test_the_reason_names_the_part(line: str, because: str) -> None:
 def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
     for how in ({"bash_id": "x"}, {"shell_id": "x"}, {"run_in_background": True}):
         assert BASH.get_demand({"command": "ls", **how}).effect is Effect.EXEC
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        """x='; rm notes.md'; bash -c "ls $x\"""",
+        """x='; rm notes.md'; timeout 5 bash -c "ls $x\"""",
+        """x='1;system("rm notes.md")'; awk "BEGIN{y=$x}\"""",
+        """x='b/;1e rm notes.md #'; echo a | sed "s/a/$x/\"""",
+        """x=';'; y=-delete; z=-name; find src -exec true "$x" "$y" "$z" \\;""",
+        "echo ';' | xargs -I{} find . -exec true {} -exec rm notes.md \\;",
+        "x='1 rm -f'; echo notes.md | xargs -n $x cat",
+        "echo -delete | xargs -I{} -L2 find src -name a.py",
+        """x=otes.md; echo -delete | xargs -I "n$x" find src -name a.py notes.md""",
+        """x='99 PATH'; read -n $x y <<< "$PWD/planted q"; ls""",
+        """find 'BEGIN{system("rm notes.md")}#' -maxdepth 0 -exec awk {} Makefile \\;""",
+        "true {PATH}>/dev/null; ls",
+        "find . -path './src/*' -exec tee {} + </dev/null",
+        """for f in a; do tee "src/$f.py" </dev/null; done""",
+        """x=mcp.json; echo hi | tee ".$x\"""",
+        """sed -i s/a/b/ ".en$x\"""",
+        """cd "src$x" && . .venv/bin/activate""",
+        "python3 -m venv --clear src",
+        "python3 -m json.tool a.json notes.md",
+    ],
+)
+def test_what_is_known_only_at_its_beginning_is_no_code_and_no_path(line: str) -> None:
+    assert classify_line(line).kind is CommandKind.ASKED
