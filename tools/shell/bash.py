@@ -104,10 +104,10 @@ async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
     limit = get_time_limit(args, USUAL, LONGEST)
     mark = f"menugate-{secrets.token_hex(8)}"
     # The mark is written in two pieces, so that the terminal's echo of this line is not taken for output.
-    line = f"{args['command']}\nprintf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\"\n"
+    report = f"printf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\""
     before = shell.screen.total
     shell.screen.take_new_text()
-    await shell.child.write(line.encode())
+    await shell.child.write(type_whole(args["command"], report))
     with anyio.move_on_after(limit):
         while (
             f"\n{mark} " not in (said := shell.screen.get_text_since(before).replace("\r\n", "\n"))
@@ -128,6 +128,24 @@ async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
         format_planted_warning(await shell.find_newly_planted()),
     )
     return build_answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
+
+
+LINE_BYTES = 3_000
+"""A terminal cuts a line after 4,096."""
+TYPED = {"\\": r"\\", "'": r"\'"}
+
+
+def type_whole(command: str, report: str) -> bytes:
+    """Return what to type, so that bash has the whole command before any of it runs: a program in it must not read the
+    rest as its input, and quotes that are left open must not reach the next line."""
+    pieces, size = [""], 0
+    for char in command:
+        typed = TYPED.get(char) or (char if ord(char) >= 0x20 and ord(char) != 0x7F else f"\\x{ord(char):02x}")
+        if (size := size + len(typed.encode())) > LINE_BYTES:
+            pieces, size = [*pieces, ""], len(typed.encode())
+        pieces[-1] += typed
+    text = "\\\n".join(f"$'{piece}'" for piece in pieces)
+    return f"eval -- {text}; {report}\n".encode()
 
 
 async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -> bool:

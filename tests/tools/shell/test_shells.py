@@ -21,6 +21,35 @@ def test_in_a_shell_that_stays_folder_and_variables_last(at: Pipe, folders: tupl
     at.call("kill_shell", shell_id="mine")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "read -r x\n: '\ntouch planted #'",
+        "python3 -c 'input()'\n: '\ntouch planted #'",
+        ": '" + "é" * 1_900 + "'\n: '; touch planted #'",
+    ],
+    ids=["read", "a program", "a long line"],
+)
+def test_no_program_in_a_line_reads_the_rest_of_it(at: Pipe, folders: tuple[Path, Path], line: str) -> None:
+    """What the user approves or a rule judges is what bash runs: the text is parsed whole before any of it runs."""
+    bash(at, "true", bash_id="mine")
+    at.call("bash", command=line, bash_id="mine", timeout=0.5)
+    at.call("write_to_shell", bash_id="mine", content="answer", press_enter=True)
+    bash(at, "true", bash_id="mine", timeout=0.5)
+    at.call("kill_shell", bash_id="mine")
+    assert not (folders[0] / "planted").exists()
+
+
+def test_a_quote_left_open_ends_with_its_line(at: Pipe, folders: tuple[Path, Path]) -> None:
+    assert "unexpected EOF" in bash(at, ": '", bash_id="mine")
+    assert bash(at, "echo 'a; touch planted #'", bash_id="mine").startswith("a; touch planted #")
+    long = "echo '" + "\\é\t" * 1_000 + "'"
+    assert "\\é" * 10 in bash(at, long, bash_id="mine").replace("\t", "").replace(" ", "")
+    assert bash(at, "-x", bash_id="mine").startswith("bash: -x: command not found")
+    at.call("kill_shell", bash_id="mine")
+    assert not (folders[0] / "planted").exists()
+
+
 @pytest.mark.heavy
 def test_a_pattern_that_never_ends_is_stopped_and_others_go_on(at: Pipe) -> None:
     command = "printf 'a%.0s' {1..5000}; echo b; sleep 50"
