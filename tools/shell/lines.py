@@ -94,10 +94,9 @@ def _parse_line(text: str, depth: int) -> ShellLine:
     except ValueError:
         parser.reset()
         raise NotUnderstood from None
-    root = tree.root_node
-    if root.has_error:
+    if tree.root_node.has_error:
         raise NotUnderstood
-    return _LineReader(source, depth, 0).read((root,), len(source))
+    return _LineReader(source, depth, 0).read((tree.root_node,), len(source))
 
 
 @dataclass(slots=True)
