@@ -36,8 +36,10 @@ class Pipe:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
+        # The end of a test closes the stream, perhaps in the middle of a read.
+        with suppress(ValueError):
+            for line in self.process.stdout:
+                self._lines.put(line)
         self._lines.put(b"")
 
     def raw(self, data: bytes) -> None:
