@@ -24,7 +24,7 @@ def is_content(tool: Tool, name: str) -> bool:
 
 
 def is_long_content(value: Any) -> bool:
-    return sum(map(len, _find_texts(value))) > LONG_CHARS
+    return sum(map(len, find_texts(value))) > LONG_CHARS
 
 
 def format_content_lines(name: str, value: Any, redactor: Redactor, before: str | None) -> Iterator[str]:
@@ -74,10 +74,10 @@ def _compare_texts(before: str, after: str) -> list[str] | None:
     return list(difflib.unified_diff(old, new, "now", "then"))
 
 
-def _find_texts(value: Any) -> Iterator[str]:
+def find_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         entries = cast(Mapping[str, Any], value).values() if isinstance(value, Mapping) else cast(list[Any], value)
         for one in entries:
-            yield from _find_texts(one)
+            yield from find_texts(one)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approval_binding import CANONICAL, Binding
+from mcp_server.calls.approval_contents import find_texts
 from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
@@ -220,15 +221,6 @@ def mask_quoted_arguments(why: str, arguments: Arguments) -> str:
     for text in sorted(find_texts(arguments), key=len, reverse=True):
         why = why.replace(f"`{text}`", "`…`")
     return QUOTED.sub("`…`", why)
-
-
-def find_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        entries = cast(Mapping[str, Any], value).values() if isinstance(value, Mapping) else cast(list[Any], value)
-        for one in entries:
-            yield from find_texts(one)
 
 
 def build_tool_counter(current_policy: CurrentPolicy) -> Callable[[Session, Posture], int]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mcp_server.calls.ledger import build_tool_counter, find_texts, mask_quoted_arguments
+from mcp_server.calls.approval_contents import find_texts
+from mcp_server.calls.ledger import build_tool_counter, mask_quoted_arguments
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.sessions import Session
