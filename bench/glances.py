@@ -4,6 +4,7 @@ processor time of each is read before and after."""
 import sys
 import time
 from contextlib import ExitStack
+from itertools import pairwise
 
 from bench import messages
 from bench.pipes import ServerFault, ServerPipe
@@ -16,25 +17,32 @@ FILE = "src/components/settings/panel.py"
 
 
 def measure_rounds(calls: int) -> list[tuple[float, float]]:
-    """For each round, the microseconds of processor time per call, with lines and without; `calls` is for both
-    servers together."""
+    """For each round, the microseconds of processor time per call, with lines and without; `calls` is for each of the
+    two servers."""
     with ExitStack() as stack:
         pair = tuple(stack.enter_context(_start_server(word)) for word in ("on", "off"))
         for server in pair:
             _open(server)
             _call(server, WARM_UP)
-        # Whoever is first in a round changes, because the first finds the caches of the other.
-        rounds = [_measure_round(pair if number % 2 else pair[::-1]) for number in range(calls // (2 * TURN))]
-    return [(one[pair[0]], one[pair[1]]) for one in rounds]
+        readings = [_read_after_turns(pair)]
+        for number in range(calls // TURN):
+            # Whichever is first in a round changes, because the first finds the caches of the other.
+            readings.append(_read_after_turns(pair if number % 2 else pair[::-1], TURN))
+    return [
+        (_divide(now[pair[0]] - before[pair[0]]), _divide(now[pair[1]] - before[pair[1]]))
+        for before, now in pairwise(readings)
+    ]
 
 
-def _measure_round(servers: "tuple[ServerPipe, ...]") -> "dict[ServerPipe, float]":
-    spent: dict[ServerPipe, float] = {}
+def _read_after_turns(servers: "tuple[ServerPipe, ...]", calls: int = 0) -> "dict[ServerPipe, int]":
+    """Read both clocks after both turns, so that what a server still does after its last answer counts as well."""
     for server in servers:
-        before = read_processor_time(server.process.pid)
-        _call(server, TURN)
-        spent[server] = (read_processor_time(server.process.pid) - before) / TURN / 1000
-    return spent
+        _call(server, calls)
+    return {server: read_processor_time(server.process.pid) for server in servers}
+
+
+def _divide(nanoseconds: int) -> float:
+    return nanoseconds / TURN / 1000
 
 
 def _start_server(word: str) -> ServerPipe:

@@ -17,5 +17,5 @@ def test_the_decision_is_measured() -> None:
 @pytest.mark.skipif(not glances.is_available(), reason="this system has no clock of another process")
 def test_the_cost_of_a_line_about_a_call_is_measured() -> None:
     assert glances.read_processor_time(os.getpid()) > 0
-    rounds = glances.measure_rounds(4 * glances.TURN)
+    rounds = glances.measure_rounds(2 * glances.TURN)
     assert len(rounds) == 2 and all(0 < figure < 1e6 for one in rounds for figure in one)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.ratios import Limit, compare, percentile
+from bench.ratios import Limit, compare, percentile, subtract
 
 FIGURES = st.lists(st.floats(0.001, 1000), min_size=1, max_size=40)
 
@@ -45,6 +45,19 @@ def test_the_same_rounds_give_the_same_range() -> None:
 def test_sides_that_were_not_measured_in_turns_are_refused(ours: list[float], bare: list[float]) -> None:
     with pytest.raises(ValueError, match="cannot be compared"):
         compare(ours, bare)
+
+
+@given(FIGURES, st.floats(-100, 100))
+def test_what_is_added_to_every_round_is_the_difference(figures: list[float], added: float) -> None:
+    told = subtract([(figure + added, figure) for figure in figures])
+    assert [told.low, told.value, told.high] == pytest.approx([added] * 3, abs=1e-9)
+
+
+def test_a_few_slow_rounds_do_not_move_the_difference() -> None:
+    told = subtract([(12.0, 10.0)] * 18 + [(500.0, 10.0), (12.0, 700.0)])
+    assert (told.ours, told.other, told.value) == (12.0, 10.0, 2.0)
+    with pytest.raises(ValueError, match="no round"):
+        subtract([])
 
 
 @given(FIGURES)
