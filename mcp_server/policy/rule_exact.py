@@ -31,7 +31,7 @@ def write_exact_rule(tool: Tool, arguments: Arguments, free: Collection[str] = (
     if free:
         # The rest has to be listed, because `nothing else` would forbid the free ones.
         named = [one for one in properties if one not in {*tool.incidental, *free}]
-        return f"{name}({' and '.join(_write_predicates(tool, given, [*tool.places, *named]))})"
+        return f"{name}({' and '.join(_write_predicates(tool, given, named))})" if named else name
     named = [*tool.places, *given] or [*properties][:1]
     if named:
         return f"{name}({' and '.join(_write_predicates(tool, given, named))} and nothing else)"

@@ -3,7 +3,9 @@
 import contextlib
 import io
 import os
+import sys
 import threading
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -19,8 +21,9 @@ class Typed:
     err: str
 
 
-def typed(workspace: Path, home: Path, *words: str) -> Typed:
-    """What a command says and how it ends; in a thread of its own, because a test may have a loop running."""
+def typed(workspace: Path, home: Path, *words: str, answer: str | None = None) -> Typed:
+    """What a command says and how it ends; in a thread of its own, because a test may have a loop running. `answer`:
+    what is typed at a terminal when the command asks; without it, there is no terminal."""
     found: list[Typed] = []
 
     def run() -> None:
@@ -29,6 +32,7 @@ def typed(workspace: Path, home: Path, *words: str) -> Typed:
             patch.dict(os.environ, environment(home), clear=True),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
+            at_terminal(answer),
         ):
             try:
                 code = main([*words, "--workspace", str(workspace)])
@@ -40,3 +44,20 @@ def typed(workspace: Path, home: Path, *words: str) -> Typed:
     thread.start()
     thread.join()
     return found[0]
+
+
+@contextlib.contextmanager
+def at_terminal(answer: str | None) -> Generator[None]:
+    """Standard input is a terminal where this was typed, or none at all."""
+    if answer is None:
+        with patch.object(sys, "stdin", io.StringIO()):
+            yield
+        return
+    keyboard, screen = os.openpty()
+    try:
+        os.write(keyboard, answer.encode() + b"\n")
+        with open(screen, encoding="utf-8", closefd=False) as stdin, patch.object(sys, "stdin", stdin):
+            yield
+    finally:
+        os.close(keyboard)
+        os.close(screen)

@@ -44,9 +44,9 @@ def rules(text: str, workspace: str = WORK) -> list[tuple[RuleKind, str]]:
             f"{BLOCK.removeprefix('workspaces:' + chr(10))}glance: off\n",
         ),
         (
-            f"workspaces:\n    {WORK}/:\n        rules:\n            allow:\n            - Read  # y\n            # - x\n",
-            f"workspaces:\n    {WORK}/:\n        rules:\n            allow:\n            - Read  # y\n"
-            f"            - {WRITTEN}\n            # - x\n",
+            f"workspaces:\n    {WORK}/:\n        rules:\n            allow:\n            - Read # y\n            # x\n",
+            f"workspaces:\n    {WORK}/:\n        rules:\n            allow:\n            - Read # y\n"
+            f"            - {WRITTEN}\n            # x\n",
         ),
         (
             f"workspaces:\n  {WORK}:\n    rules:\n      allow:\n        - rule: Read\n          reason: >-\n"

@@ -82,7 +82,8 @@ def test_what_is_not_a_file_of_text_is_refused(path: Path, tmp_path: Path, kind:
 
 
 def test_the_file_of_another_account_is_refused(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda owner=written.stat().st_uid: owner + 1)
+    other = written.stat().st_uid + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
     with pytest.raises(UnusableFile, match="belongs to another account"):
         read_operator_file(written)
 
@@ -98,7 +99,7 @@ def test_what_changed_meanwhile_stays(written: Path, tmp_path: Path, change: str
         written.rename(other := tmp_path / "other.yaml")
         if change == "link":
             written.symlink_to(other)
-    with pytest.raises(UnusableFile, match="changed meanwhile|is a link"):
+    with pytest.raises(UnusableFile, match=r"changed meanwhile|is a link"):
         replace_operator_file(file, AFTER)
     assert not written.exists() or written.read_text() != AFTER
     assert not [name for name in os.listdir(written.parent) if name.endswith(".tmp")]
