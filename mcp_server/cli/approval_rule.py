@@ -133,7 +133,7 @@ def show_effect(effect: "RuleEffect | None") -> None:
         return
     allowed = len(effect.allowed)
     say_prose(
-        f"{allowed or 'None'} of the last {format_count(effect.calls, 'other call')} would have run without asking"
+        f"{allowed or 'None'} of the last {format_count(effect.calls, 'call')} would have run without asking"
         f"{':' if allowed else '.'}"
     )
     lines = Counter(effect.allowed)

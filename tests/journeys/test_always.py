@@ -64,7 +64,7 @@ def test_the_call_runs_and_from_then_on_unasked(workspace: Path, home: Path, men
         assert f"allow: {RULE}" in shown
         assert f"It would apply in {os.path.realpath(workspace)}, and in no other workspace." in shown
         assert f"This file would be created: {file}" in shown
-        assert "None of the last 0 other calls would have run without asking." in shown
+        assert "None of the last 0 calls would have run without asking." in shown
         assert "Approved: `bash`, this call, and by a rule every later one like it in this workspace." in shown
         assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
         # Once by the approval, and then by the rule, which the running server takes over.
@@ -133,7 +133,7 @@ def test_it_says_what_it_would_have_changed(workspace: Path, home: Path, menugat
         id = asks(one, "bash", command=LINE)
         shown = menugate("approve", id, "--always", answer="no")
     assert shown.code == 1
-    assert "2 of the last 5 other calls would have run without asking:" in plain(shown.out)
+    assert "2 of the last 5 calls would have run without asking:" in plain(shown.out)
     assert f'  bash "{LINE}"  (2 times)\n' in shown.out
     assert "1 of them cannot be told" in plain(shown.out)
     assert "you did not type `always`; nothing was changed, and the question is still open." in plain(shown.err)
