@@ -81,10 +81,12 @@ def decide_asked_call(
     policy, tool, arguments = configuration.policy, asked.tool, asked.arguments
     jail = Jail(settings.workspace, private=settings.protected_inside_workspace)
     led = resolve_links(tool, arguments, policy, jail.resolve_links, str(settings.workspace))
-    readings = [reading for reading in (arguments, led) if reading is not None]
-    beneath = find_paths_beneath(tool, readings, policy, jail.list_beneath)
+    if led is not None:
+        why = "a path of this call goes through a link, and a rule would have to allow wherever the link leads"
+        raise make_once_error(why, asked.question)
+    beneath = find_paths_beneath(tool, [arguments], policy, jail.list_beneath)
     session = Session("", asked.question.wanted.principal, stage=asked.question.wanted.stage, flat=True)
-    return decide(tool, Call(tool.name, arguments, led=led, beneath=beneath), session, posture, policy)
+    return decide(tool, Call(tool.name, arguments, beneath=beneath), session, posture, policy)
 
 
 # What would the rule have changed? Judged by the one line that is kept about each call.

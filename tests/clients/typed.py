@@ -5,7 +5,7 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -21,9 +21,12 @@ class Typed:
     err: str
 
 
-def typed(workspace: Path, home: Path, *words: str, answer: str | None = None) -> Typed:
-    """What a command says and how it ends; in a thread of its own, because a test may have a loop running. `answer`:
-    what is typed at a terminal when the command asks; without it, there is no terminal."""
+Answer = str | Callable[[io.StringIO], str] | None
+"""What the person types at a terminal, perhaps only after a look at what is on it; None if there is no terminal."""
+
+
+def typed(workspace: Path, home: Path, *words: str, answer: Answer = None) -> Typed:
+    """What a command says and how it ends; in a thread of its own, because a test may have a loop running."""
     found: list[Typed] = []
 
     def run() -> None:
@@ -32,7 +35,7 @@ def typed(workspace: Path, home: Path, *words: str, answer: str | None = None) -
             patch.dict(os.environ, environment(home), clear=True),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
-            at_terminal(answer),
+            at_terminal(answer, out),
         ):
             try:
                 code = main([*words, "--workspace", str(workspace)])
@@ -47,17 +50,23 @@ def typed(workspace: Path, home: Path, *words: str, answer: str | None = None) -
 
 
 @contextlib.contextmanager
-def at_terminal(answer: str | None) -> Generator[None]:
-    """Standard input is a terminal where this was typed, or none at all."""
+def at_terminal(answer: Answer, out: io.StringIO) -> Generator[None]:
+    """Standard input is a terminal where this is typed, or none at all."""
     if answer is None:
         with patch.object(sys, "stdin", io.StringIO()):
             yield
         return
     keyboard, screen = os.openpty()
+
+    def type_answer() -> None:
+        os.write(keyboard, (answer(out) if callable(answer) else answer).encode() + b"\n")
+
+    person = threading.Thread(target=type_answer)
+    person.start()
     try:
-        os.write(keyboard, answer.encode() + b"\n")
         with open(screen, encoding="utf-8", closefd=False) as stdin, patch.object(sys, "stdin", stdin):
             yield
     finally:
+        person.join()
         os.close(keyboard)
         os.close(screen)

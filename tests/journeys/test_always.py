@@ -1,5 +1,6 @@
 """Does `approve --always` write the narrowest rule, say first what it changes, and let exactly this call run?"""
 
+import io
 import json
 import os
 import stat
@@ -9,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.typed import Typed, typed
+from tests.clients.raw import raw
+from tests.clients.served import served
+from tests.clients.tokens import hire
+from tests.clients.typed import Answer, Typed, typed
 from tests.clients.waiting import wait_until
 
 LINE = "./release.sh --all"
@@ -24,7 +29,7 @@ def menugate(workspace: Path, home: Path) -> Menugate:
     script.write_text("#!/bin/sh\necho released\n")
     script.chmod(0o755)
 
-    def run(*words: str, answer: str | None = None) -> Typed:
+    def run(*words: str, answer: Answer = None) -> Typed:
         return typed(workspace, home, *words, answer=answer)
 
     return run
@@ -239,6 +244,107 @@ def test_a_link_a_fault_and_a_file_of_unusual_layout_are_left_alone(
         assert done.code == 1
         assert "glance" in done.err
     assert file.read_text() == "glance: maybe\n"
+
+
+def test_a_path_through_a_link_can_only_be_approved_once(
+    workspace: Path, home: Path, menugate: Menugate, file: Path
+) -> None:
+    (workspace / "link").symlink_to("src")
+    assert menugate("mode", "chat").code == 0
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        for tool, arguments in (
+            ("Write", {"file_path": "link/new.md", "content": "a\n"}),
+            ("bash", {"command": LINE, "exec_dir": "link"}),
+        ):
+            done = menugate("approve", asks(one, tool, **arguments), "--always", answer="always")
+            assert done.code == 1
+            assert "a path of this call goes through a link" in done.err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("change", ["file", "answer"])
+def test_what_changes_while_you_read_changes_nothing_else(
+    workspace: Path, home: Path, menugate: Menugate, file: Path, change: str
+) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_text("glance: on\n")
+
+    def interfere(out: io.StringIO) -> str:
+        wait_until(lambda: "Type `always`" in out.getvalue())
+        if change == "file":
+            file.write_text("glance: on  # mine\n")
+        else:
+            assert form.accept()
+        return "always"
+
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.able = FORM if change == "answer" else {}
+        one.hello()
+        if change == "file":
+            id = asks(one, "bash", command=LINE)
+        else:
+            form = question(one, {"name": "bash", "arguments": {"command": LINE}})
+            (waiting,) = json.loads(menugate("approvals", "--json").out)
+            id = waiting["id"]
+        done = menugate("approve", id, "--always", answer=interfere)
+        assert done.code == 1
+        assert ("was changed meanwhile" if change == "file" else "can no longer be answered") in done.err
+        if change == "file":
+            assert asks(one, "bash", command=LINE) == id
+            assert menugate("approve", id, "--always", answer="always").code == 0
+    assert file.read_text().startswith("glance: on  # mine\nworkspaces:" if change == "file" else "glance: on\n")
+
+
+def test_a_waiting_call_runs_at_once(workspace: Path, home: Path, menugate: Menugate) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.able = FORM
+        one.hello()
+        number = one.send("tools/call", {"name": "bash", "arguments": {"command": LINE}})
+        while one.message().get("method") != "elicitation/create":
+            pass
+        (waiting,) = json.loads(menugate("approvals", "--json").out)
+        assert menugate("approve", waiting["id"], "--always", answer="always").code == 0
+        assert "released" in said(one.until(number)[0]["result"])
+
+
+def test_the_rule_goes_into_the_file_of_the_server_that_asked(
+    workspace: Path, home: Path, menugate: Menugate, file: Path
+) -> None:
+    own = home / "own.yaml"
+    (alice,) = hire(home, alice="normal")
+    file.rename(own)
+    before = own.read_text()
+    with served(workspace, home, "--mode", "swe", "--config", str(own)) as here, raw(here, token=alice) as one:
+        answer = said(one.call("bash", command=LINE))
+        id = answer.partition("menugate approve ")[2].split("`")[0]
+        done = menugate("approve", id, "--always", answer="always")
+        assert done.code == 0, done.err
+        assert "everyone who connects to this workspace, not only to `alice`" in plain(done.out)
+    assert own.read_text().startswith(f"{before}workspaces:\n")
+    assert RULE in own.read_text()
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("standing", ["void", "used", "unknown"])
+def test_a_question_that_is_over_writes_no_rule(
+    workspace: Path, home: Path, menugate: Menugate, file: Path, standing: str
+) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        id = asks(one, "bash", command=LINE)
+        if standing == "used":
+            assert menugate("approve", id).code == 0
+            one.call("bash", command=LINE)
+        elif standing == "void":
+            assert menugate("profile", "restricted").code == 0
+        else:
+            id = "k7f392qa"
+        done = menugate("approve", id, "--always", answer="always")
+    assert done.code == 1
+    says = {"void": "is no longer valid", "used": "can no longer be answered: used", "unknown": "there is no question"}
+    assert says[standing] in done.err
+    assert not file.exists()
 
 
 def test_both_scopes_at_once_are_one_too_many(workspace: Path, home: Path, menugate: Menugate) -> None:
