@@ -116,6 +116,8 @@ def confirm_rule(draft: WorkspaceRule, person: str) -> None:
     say((f"  allow: {draft.rule}", "bold"))
     if free := [f"`{name}`" for name in draft.asked.free if name in draft.asked.arguments]:
         say_prose(f"It allows any {' and '.join(free)}.")
+    if draft.asked.question.wanted.exact:
+        say_prose("It would allow the call whatever the programs and files that it uses contain by then.")
     say_prose(f"It would apply in {draft.workspace}, and in no other workspace.")
     if (principal := draft.asked.question.wanted.principal) != person:
         say_prose(f"It would apply to everyone who connects to this workspace, not only to `{principal}`.")
@@ -131,6 +133,9 @@ def show_effect(effect: "RuleEffect | None") -> None:
     if effect is None:
         say_prose("What it would have changed is unknown: no lines about recent calls are kept (`glance: off`).")
         return
+    if not effect.calls:
+        say_prose("What it would have changed is unknown: no other calls are on record.")
+        return
     allowed = len(effect.allowed)
     say_prose(
         f"{allowed or 'None'} of the last {format_count(effect.calls, 'call')} would have run without asking"
@@ -143,6 +148,6 @@ def show_effect(effect: "RuleEffect | None") -> None:
         say(f"  and {len(lines) - MAX_LINES} more")
     if effect.unclear:
         say_prose(
-            f"{effect.unclear} of them cannot be told: the line about a call is cut short, masks a secret or does not "
-            "show every argument."
+            f"For {format_count(effect.unclear, 'more call')} this cannot be told, because the line about it is cut "
+            "short, masks a secret or does not show every argument."
         )

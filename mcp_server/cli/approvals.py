@@ -190,7 +190,7 @@ def describe_scope(approval: "Approval", scope: "ApprovalScope") -> str:
         case ApprovalScope.SESSION:
             return approval.wanted.describe_session_scope()
         case ApprovalScope.ALWAYS:
-            return "this call, and by a rule every later one like it in this workspace"
+            return "this call and, by a rule, every later one exactly like it in this workspace"
 
 
 def show_scopes(approval: "Approval") -> None:
@@ -234,7 +234,9 @@ def approve_always(arguments: argparse.Namespace, settings: "Settings", question
     refuse_settled(question)
     draft = draft_rule(arguments, question)
     confirm_rule(draft, settings.person)
-    approval = answer_question(settings, question.id, ApprovalAnswer.YES, ApprovalScope.ALWAYS, also=draft.write)
+    approval = answer_question(
+        settings, question.id, ApprovalAnswer.YES, ApprovalScope.ALWAYS, "from now on, by a rule", draft.write
+    )
     say_prose(f"Written to {draft.file.path}. Running servers follow in a moment; to take it back, remove the line.")
     say_approved(approval, question)
 

@@ -69,8 +69,8 @@ def test_the_call_runs_and_from_then_on_unasked(workspace: Path, home: Path, men
         assert f"allow: {RULE}" in shown
         assert f"It would apply in {os.path.realpath(workspace)}, and in no other workspace." in shown
         assert f"This file would be created: {file}" in shown
-        assert "None of the last 0 calls would have run without asking." in shown
-        assert "Approved: `bash`, this call, and by a rule every later one like it in this workspace." in shown
+        assert "What it would have changed is unknown: no other calls are on record." in shown
+        assert "Approved: `bash`, this call and, by a rule, every later one exactly like it in this workspace." in shown
         assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
         # Once by the approval, and then by the rule, which the running server takes over.
         assert "released" in said(one.call("bash", command=LINE))
@@ -86,6 +86,7 @@ def test_the_call_runs_and_from_then_on_unasked(workspace: Path, home: Path, men
     assert RULE in plain(menugate("audit", "why", str(intents[-1]["seq"])).out)
     (answer,) = rows(menugate, "--kind", "answer")
     assert (answer["scope"], answer["way"]) == ("always", "person")
+    assert answer["reason"] == "yes, through the person: from now on, by a rule"
     assert menugate("audit", "verify").code == 0
     assert RULE in menugate("rules", "list").out
 
@@ -140,7 +141,7 @@ def test_it_says_what_it_would_have_changed(workspace: Path, home: Path, menugat
     assert shown.code == 1
     assert "2 of the last 5 calls would have run without asking:" in plain(shown.out)
     assert f'  bash "{LINE}"  (2 times)\n' in shown.out
-    assert "1 of them cannot be told" in plain(shown.out)
+    assert "For 1 more call this cannot be told" in plain(shown.out)
     assert "you did not type `always`; nothing was changed, and the question is still open." in plain(shown.err)
 
 
@@ -376,7 +377,7 @@ def test_a_session_approval_says_before_and_after_what_it_covers(
         id = asks(one, tool, **arguments)
         before = plain(menugate("approvals", "show", id).out)
         assert f"menugate approve {id} --for-session {whole}" in before
-        assert f"menugate approve {id} --always this call, and by a rule every later one like it" in before
+        assert f"menugate approve {id} --always this call and, by a rule, every later one exactly like it" in before
         assert json.loads(menugate("approvals", "show", id, "--json").out)["scopes"] == ["once", "session", "always"]
         assert f"Approved: `{tool}`, {whole}." in plain(menugate("approve", id, "--for-session").out)
         assert not one.call(tool, **arguments).get("isError")
