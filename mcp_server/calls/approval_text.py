@@ -133,12 +133,12 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
     if not approval.wanted.lasting:
         return {}
     once, session = ApprovalScope.ONCE, ApprovalScope.SESSION
-    says = f"`{once}`: only this call. `{session}`: this {approval.wanted.session_scope}, in this session."
+    says = f"`{once}`: only this call. `{session}`: {approval.wanted.describe_session_scope()}."
     chosen = {
         "type": "string",
         "title": "For how long",
         "description": says,
-        "enum": [str(one) for one in ApprovalScope],
+        "enum": [str(once), str(session)],
     }
     return {"scope": chosen}
 

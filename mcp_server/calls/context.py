@@ -53,7 +53,8 @@ class PortFactories:
     processes: Callable[[Demand, Profile], Processes]
     network: Callable[[Demand], Network]
     belongings: Callable[[Session], SessionObjects]
-    person: Callable[[Session, Client], Person]
+    person: Callable[[Session, Client, bool], Person]
+    """The last says whether only a menu handle leads back to the session."""
     records: Callable[[LiveSession, Session, str], Records]
     index: Index
     memory: Callable[[Session], Memory]
@@ -128,7 +129,8 @@ class ToolContext:
 
     @made_once
     def person(self) -> Person:
-        return self._ports.person(self.session, self.client)
+        live = self._resolved.live
+        return self._ports.person(self.session, self.client, not (live.passing or live.common.connected))
 
     @made_once
     def records(self) -> Records:

@@ -43,9 +43,14 @@ class PersonChannel:
     hooks_folder_reader: Callable[[str], str]
     session: Session
     client: Client
+    by_handle: bool = False
+    """Only a menu handle leads back to the session: it has no connection."""
 
     async def tell(self, message: str, attachments: Sequence[str] = (), asks: bool = False) -> str:
-        return await self.store.leave_message(self.session.key, message, attachments, self.session.principal, asks)
+        session = self.session
+        return await self.store.leave_message(
+            session.key, message, attachments, session.principal, asks, self.by_handle
+        )
 
     async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
         # In the newer protocol era the call comes back with the answer, and the message was left the first time.

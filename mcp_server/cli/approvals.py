@@ -3,19 +3,21 @@
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
+from mcp_server.cli.servers import add_server
 from mcp_server.cli.target import write_to_state
 from mcp_server.views.posture import open_state_reader
 from mcp_server.views.text import format_one_line, format_time
 
 if TYPE_CHECKING:
-    from mcp_server.model.approvals import Approval
+    from mcp_server.model.approvals import Approval, ApprovalAnswer, ApprovalScope
     from mcp_server.settings import Settings
+    from mcp_server.state.engine.transaction import Transaction
 
 LISTING = """
 menugate approvals                  the calls that need your approval
@@ -25,13 +27,16 @@ menugate approvals --json           for a program
 """
 APPROVE = """
 menugate approve k7f392qa                  let this call run once
-menugate approve k7f392qa --for-session    let this tool run until the session ends; for `bash`, only this command
+menugate approve k7f392qa --for-session    let such calls run in this session; it says which ones
+menugate approve k7f392qa --always         let exactly this call run from now on, by a rule for this workspace
 """
 DENY = """
 menugate deny k7f392qa                       refuse this call
 menugate deny k7f392qa --reason "keep it"    and tell the model why
 """
 MAX_REASON_CHARS = 500
+FLAGS = {"once": "", "session": " --for-session", "always": " --always"}
+"""The option of `approve` for each scope."""
 ID_HELP = "the id from the refusal or from `menugate approvals`"
 
 
@@ -47,8 +52,14 @@ def add(commands: CommandGroup) -> None:
     command.add_argument(
         "--for-session",
         action="store_true",
-        help="approve this tool for the rest of the session; if the tool runs commands, only this command",
+        help="approve such calls in this session; if the tool runs commands, only this command",
     )
+    command.add_argument(
+        "--always",
+        action="store_true",
+        help="approve this call, and write a rule that allows the same call in this workspace from now on",
+    )
+    add_server(command)
     add_place(command)
     command = commands.add("deny", DENY, run_deny)
     command.add_argument("id", metavar="ID", help=ID_HELP)
@@ -103,6 +114,8 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         print_json(to_json(approval, now) | to_fields(approval))
     else:
         show_question(approval, approval.whole or approval.message, now)
+        if approval.is_waiting(now):
+            show_scopes(approval)
     # If the reader closed the pipe, this raises, and the question stays unread.
     sys.stdout.flush()
     if approval.is_unread:
@@ -147,12 +160,10 @@ def to_json(approval: "Approval", now: int) -> dict[str, Any]:
 
 def to_fields(approval: "Approval") -> dict[str, Any]:
     """Return the whole question, field by field. Questions of an older menugate have only the text."""
-    from mcp_server.model.approvals import ApprovalScope
-
     return {
         "message": approval.whole or approval.message,
         "host": approval.host or None,
-        "scopes": [scope for scope in ApprovalScope if scope is ApprovalScope.ONCE or approval.wanted.lasting],
+        "scopes": list(list_scopes(approval)),
         "arguments": None,
         "targets": None,
         "rule": None,
@@ -160,17 +171,47 @@ def to_fields(approval: "Approval") -> dict[str, Any]:
     }
 
 
+def list_scopes(approval: "Approval") -> "Mapping[ApprovalScope, str]":
+    """List the approvals that you can give, and what each one covers."""
+    from mcp_server.model.approvals import ApprovalScope
+
+    lasting = approval.wanted.lasting
+    settled = "arguments" in approval.details and not approval.details.get("at_the_moment")
+    offered = {ApprovalScope.ONCE: True, ApprovalScope.SESSION: lasting, ApprovalScope.ALWAYS: lasting and settled}
+    return {scope: describe_scope(approval, scope) for scope, is_offered in offered.items() if is_offered}
+
+
+def describe_scope(approval: "Approval", scope: "ApprovalScope") -> str:
+    from mcp_server.model.approvals import ApprovalScope
+
+    match scope:
+        case ApprovalScope.ONCE:
+            return "this call, once"
+        case ApprovalScope.SESSION:
+            return approval.wanted.describe_session_scope()
+        case ApprovalScope.ALWAYS:
+            return "this call and, by a rule, every later one exactly like it in this workspace"
+
+
+def show_scopes(approval: "Approval") -> None:
+    say("  To answer:")
+    for scope, covered in list_scopes(approval).items():
+        say(f"    menugate approve {approval.id}{FLAGS[scope]}")
+        say_prose(covered, indent="      ")
+    say(f"    menugate deny {approval.id}")
+
+
 def run_approve(arguments: argparse.Namespace) -> int:
-    from mcp_server.calls.approval_text import STANDS_ON
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.model.approvals import ApprovalAnswer, ApprovalScope
 
     settings = settings_from_arguments(arguments)
     refuse_inside_server(settings)  # first: a program must not see the question
-    scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
+    if arguments.for_session and arguments.always:
+        raise CliError("choose one of --for-session and --always.", 2)
     question = find_question(settings, arguments.id)
     refuse_void(question)
-    if scope is ApprovalScope.SESSION and not question.wanted.lasting:
+    if arguments.for_session and not question.wanted.lasting:
         why = f"a call with the effect `{question.wanted.effect}` here, or one that contains a secret,"
         raise CliError(f"{why} can only be approved once; leave out --for-session.")
     if question.is_unread and not question.is_lapsed(time.time_ns()):
@@ -178,21 +219,38 @@ def run_approve(arguments: argparse.Namespace) -> int:
             f"the question `{question.id}` is too long for a list or a form, and you have not seen all of it. "
             f"Read it with `menugate approvals show {question.id}`, then approve it."
         )
-    approval = answer_question(settings, arguments.id, ApprovalAnswer.YES, scope)
-    if approval.scope is ApprovalScope.ONCE:
-        scope_text = "this call, once"
-    elif approval.wanted.exact:
-        scope_text = "this command in this session"
-    else:
-        scope_text = "every call in this session that needs no further permission"
-    say_prose(f"Approved: `{format_one_line(approval.wanted.tool)}`, {scope_text}.")
+    if arguments.always:
+        approve_always(arguments, settings, question)
+        return 0
+    scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
+    say_approved(answer_question(settings, question.id, ApprovalAnswer.YES, scope), question)
+    return 0
+
+
+def approve_always(arguments: argparse.Namespace, settings: "Settings", question: "Approval") -> None:
+    from mcp_server.cli.approval_rule import confirm_rule, draft_rule
+    from mcp_server.model.approvals import ApprovalAnswer, ApprovalScope
+
+    refuse_settled(question)
+    draft = draft_rule(arguments, question)
+    confirm_rule(draft, settings.person)
+    approval = answer_question(
+        settings, question.id, ApprovalAnswer.YES, ApprovalScope.ALWAYS, "from now on, by a rule", draft.write
+    )
+    say_prose(f"Written to {draft.file.path}. Running servers follow in a moment; to take it back, remove the line.")
+    say_approved(approval, question)
+
+
+def say_approved(approval: "Approval", question: "Approval") -> None:
+    from mcp_server.calls.approval_text import STANDS_ON
+
+    say_prose(f"Approved: `{format_one_line(approval.wanted.tool)}`, {describe_scope(approval, approval.scope)}.")
     has_facts = STANDS_ON in (question.whole or question.message).splitlines()
     condition = ", if what the question shows still holds" if has_facts else ""
     say_prose(
         f"If the call is waiting, it runs now. Otherwise it runs when the model repeats it{condition}. The approval "
         f"expires {format_time(approval.expires)}."
     )
-    return 0
 
 
 def run_deny(arguments: argparse.Namespace) -> int:
@@ -227,20 +285,47 @@ def refuse_void(question: "Approval") -> None:
         )
 
 
-def answer_question(settings: "Settings", id: str, answer: Any, scope: Any = None, reason: str = "") -> "Approval":
+def refuse_settled(question: "Approval") -> None:
+    """Raise if the question can no longer be answered here."""
+    from mcp_server.model.approvals import AnsweredBy
+
+    if (word := get_standing(question, time.time_ns())) in ("used", "expired"):
+        raise CliError(
+            f"the question `{question.id}` can no longer be answered: {word}. "
+            "If the model repeats the call, you are asked again."
+        )
+    if question.way is AnsweredBy.CLIENT:
+        refuse_answered_in_client(question)
+
+
+def answer_question(
+    settings: "Settings",
+    id: str,
+    answer: "ApprovalAnswer",
+    scope: "ApprovalScope | None" = None,
+    reason: str = "",
+    also: Callable[[], None] | None = None,
+) -> "Approval":
+    """Record the answer. `also`: what has to be done with it, or neither is."""
     from mcp_server.model.approvals import AnsweredBy, ApprovalScope
     from mcp_server.state import approvals
 
-    question = find_question(settings, id)
+    find_question(settings, id)
     reply = approvals.QuestionReply(id, answer, AnsweredBy.PERSON, scope or ApprovalScope.ONCE, reason)
-    approval = write_to_state(settings, partial(approvals.record_answer, reply=reply))
+
+    def record(tx: "Transaction") -> "Approval | None":
+        approval = approvals.record_answer(tx, reply)
+        if also is not None and approval is not None and approval.way is AnsweredBy.PERSON:
+            also()
+        return approval
+
+    approval = write_to_state(settings, record)
     if approval is None:
         question = find_question(settings, id)
         refuse_void(question)
-        word = get_standing(question, time.time_ns())
+        refuse_settled(question)
         raise CliError(
-            f"the question `{id}` can no longer be answered: {word}. "
-            "If the model repeats the call, you are asked again."
+            f"the question `{id}` can no longer be answered; if the model repeats the call, you are asked again."
         )
     if approval.way is not AnsweredBy.PERSON:
         refuse_answered_in_client(approval)

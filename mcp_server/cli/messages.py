@@ -113,7 +113,7 @@ def reply(settings: "Settings", id: str | None, text: str | None) -> int:
         raise CliError(f"{why} `{id}`; `menugate messages --all` lists every message.")
     clients, _ = read_running_calls(settings.all_state_folders)
     is_connected = parse_session_id(message.session) in {client.session for client in clients}
-    session = message.session if is_connected else ""
+    session = message.session if is_connected or message.by_handle else ""
     if write_to_state(settings, partial(reply_to_message, id=id, reply=Reply(text, session=session))) is None:
         raise CliError(f"`{id}` has already been answered; `menugate messages --all` shows how.")
     say_prose("Replied. If a call is waiting for the answer, it gets it now; otherwise the agent's next call does.")

@@ -24,8 +24,10 @@ class ApprovalScope(StrEnum):
     ONCE = "once"
     """Only this call."""
     SESSION = "session"
-    """This tool in this session, doing no more than what was asked about; for a tool that runs commands, this
-    command."""
+    """What `describe_session_scope` says."""
+    ALWAYS = "always"
+    """Only this call; a rule that was written with the answer allows the same call from then on. Only a terminal offers
+    this."""
 
 
 class ApprovalAnswer(StrEnum):
@@ -73,10 +75,17 @@ class ApprovedCall:
     posture: str = ""
     """The posture it was asked under, in words: servers with other flags have another posture in the same epoch."""
 
-    @property
-    def session_scope(self) -> str:
-        """What a session approval covers, in one word."""
-        return "command" if self.exact else "tool"
+    def describe_session_scope(self) -> str:
+        """Say what a session approval covers, wherever it is offered or given."""
+        similar = (
+            f"every `{self.tool}` call with the effect `{self.effect}` that needs no profile above `{self.profile}`"
+        )
+        calls = (
+            f"this `{self.tool}` call and every repetition of it"
+            if self.exact
+            else f"{similar} and may be approved for a session"
+        )
+        return f"{calls}, in this session, until its run or stage ends, the posture changes or the approval expires"
 
     @classmethod
     def build_from_demand(cls, session: Session, posture: Posture, tool: str, demand: Demand, digest: str) -> Self:
@@ -140,13 +149,14 @@ class Approval:
         """
         approved = self.wanted
         same_place = (call.session, call.run) == (approved.session, approved.run)
-        alike = approved.loose and call.loose and approved.posture == call.posture and self.scope is ApprovalScope.ONCE
+        once = self.scope is not ApprovalScope.SESSION
+        alike = approved.loose and call.loose and approved.posture == call.posture and once
         if not (same_place or ((carried or alike) and call.session != approved.session)):
             return False
         if any(getattr(call, name) != getattr(approved, name) for name in ("principal", "stage", "epoch", "tool")):
             return False
         same_arguments = call.arguments_sha256 == approved.arguments_sha256
-        if self.scope is ApprovalScope.ONCE:
+        if once:
             return same_arguments
         no_more = call.lasting and call.effect is approved.effect and approved.profile.covers(call.profile)
         return no_more and (same_arguments or not (call.exact or approved.exact))
@@ -163,7 +173,7 @@ class Approval:
 
     @property
     def is_spent(self) -> bool:
-        return self.scope is ApprovalScope.ONCE and self.used > 0
+        return self.scope is not ApprovalScope.SESSION and self.used > 0
 
     def is_waiting(self, now: int) -> bool:
         """True if the person can still answer it and nobody has."""

@@ -32,7 +32,7 @@ def format_glance(tool: Tool, arguments: Arguments, mask: Mask) -> str:
     """Describe the call by its subject, then the other arguments that say what it is about, with their names."""
     subject = tool.subject[0] if tool.subject else ""
     line, is_whole = tool.name, True
-    for name in (subject, *_find_topics(tool, subject)):
+    for name in list_shown_names(tool):
         value = arguments.get(name)
         if not value or not isinstance(value, str | list):
             continue
@@ -50,7 +50,11 @@ def format_unknown_glance(tool: str, mask: Mask) -> str:
     return _cut_line(text, is_whole)
 
 
-def _find_topics(tool: Tool, subject: str) -> Iterator[str]:
+def list_shown_names(tool: Tool) -> Iterator[str]:
+    """List the arguments that a line shows, the subject first."""
+    subject = tool.subject[0] if tool.subject else ""
+    if subject:
+        yield subject
     for name in tool.arguments.get("properties", ()):
         if name != subject and (name in TOPICS or name in tool.places):
             yield name

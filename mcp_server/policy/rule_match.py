@@ -10,6 +10,8 @@ does not.
   match.
 - Specifiers, `glob` and `regex` ignore case in a rule that narrows, because some disks do; an allow rule is exact.
   `eq`, `in` and `contains` are exact except about paths.
+- `and nothing else` fails if the call gives an argument that no predicate is about, unless that has its default or is
+  one that the tool declares incidental.
 - An argument that names paths is normalized before any predicate sees it; if it is missing, it means the workspace to
   a rule that narrows.
 """
@@ -100,6 +102,8 @@ def build_condition(
 
     def holds(tool: Tool, arguments: Arguments) -> bool:
         place_arguments = tool.places
+        if parsed.alone and not _is_nothing_else_given(tool, arguments, parsed):
+            return False
         return all(
             _is_place_predicate_met(tool, arguments, predicate, place_test, cautious)
             if predicate.path[0] in place_arguments
@@ -108,6 +112,12 @@ def build_condition(
         )
 
     return holds
+
+
+def _is_nothing_else_given(tool: Tool, arguments: Arguments, parsed: ParsedRule) -> bool:
+    named = {predicate.path[0] for predicate in parsed.predicates} | {*tool.incidental}
+    others = ((name, value) for name, value in arguments.items() if name not in named)
+    return all(_is_same_json(value, _find_default(tool.arguments, (name,))) for name, value in others)
 
 
 def _build_predicate_tests(predicate: Predicate, cautious: bool, roots: Sequence[str]) -> tuple[Test, Test]:

@@ -7,6 +7,8 @@ server:tool   server:*   git_*      tools of an upstream, and names with wildcar
 mcp__server__tool                   server:tool as some hosts write it
 tool(options.force eq true and repo glob "acme/*")
                                     predicates: a path into the arguments, an operator, a value
+tool(command eq "make" and nothing else)
+                                    predicates about every argument that the call gives
 """
 
 import json
@@ -48,6 +50,8 @@ class ParsedRule:
     tool: str
     specifier: str | None = None
     predicates: tuple[Predicate, ...] = ()
+    alone: bool = False
+    """It ends with `and nothing else`: it is only about calls that give no argument but those in its predicates."""
     literal: bool = field(default=False, compare=False)
     """The specifier was quoted, so it is certainly text to match."""
 
@@ -69,6 +73,7 @@ OPS = "|".join(sorted(PredicateOperator, key=len, reverse=True))
 PREDICATE = re.compile(rf"\s*{PATH}\s+(?:{OPS})(?:\s|$)")
 HEAD = re.compile(rf"\s*(?P<path>{PATH})\s+(?P<op>{OPS})(?=\s|$)")
 AND = re.compile(r"\s+and(?=\s)")
+ALONE = re.compile(r"\s+nothing\s+else\s*")
 JOINED = re.compile(r"(?P<word>(?i:and|or)(?=\s)|&&?|\|\|?|[,;+])")
 STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 BARE = re.compile(r"""[^\s,\[\]()"']+""")
@@ -89,7 +94,8 @@ def parse_rule(text: str) -> ParsedRule:
     if STRING.fullmatch(inside.strip()):
         return ParsedRule(tool, _parse_string(inside.strip()), literal=True)
     if PREDICATE.match(inside):
-        return ParsedRule(tool, predicates=_parse_predicates(inside))
+        predicates, alone = _parse_predicates(inside)
+        return ParsedRule(tool, predicates=predicates, alone=alone)
     return ParsedRule(tool, inside.strip())
 
 
@@ -101,7 +107,8 @@ def normalize_tool_name(name: str) -> str:
     return name.removeprefix(f"{OWN}:")
 
 
-def _parse_predicates(text: str) -> tuple[Predicate, ...]:
+def _parse_predicates(text: str) -> tuple[tuple[Predicate, ...], bool]:
+    """Return the predicates, and whether `and nothing else` follows them."""
     predicates: list[Predicate] = []
     at = 0
     while True:
@@ -112,11 +119,13 @@ def _parse_predicates(text: str) -> tuple[Predicate, ...]:
         value, at = _parse_value(text, head.end(), op)
         predicates.append(Predicate(tuple(head["path"].split(".")), op, value))
         if not text[at:].strip():
-            return tuple(predicates)
+            return tuple(predicates), False
         conjunction = AND.match(text, at)
         if conjunction is None:
             raise MalformedRule(_describe_left_over(text[at:].strip()))
         at = conjunction.end()
+        if ALONE.fullmatch(text, at):
+            return tuple(predicates), True
 
 
 def _describe_left_over(text: str) -> str:

@@ -94,7 +94,7 @@ def _make_draft(text: RuleText, tools: Mapping[str, Tool], read: ReadLine, roots
     kinds = {tool.subject[1] for tool in able_tools if tool.subject}
     reaches = _is_about_paths(parsed, able_tools, RuleSubject.PATH in kinds)
     applies = build_condition(parsed, text.kind is not RuleKind.ALLOW, read, kinds, roots)
-    key = (parsed.specifier, tuple(sorted(map(repr, parsed.predicates)))) if applies else None
+    key = (parsed.specifier, tuple(sorted(map(repr, (*parsed.predicates, parsed.alone))))) if applies else None
     word = (
         find_rule_word(parsed.specifier, kinds.pop(), read, roots)
         if applies and parsed.specifier and len(kinds) == 1

@@ -9,13 +9,15 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.engine.transaction import Transaction, View
+from mcp_server.state.verify import is_process_running
 
 
 def leave_message(tx: Transaction, message: Message) -> str:
     fields = {"at": tx.clock.now_ns(), "session": message.session, "text": message.text}
     # Not `format_canonical_json`, which truncates: the user gets the whole text.
-    fields |= {"attachments": list(message.attachments), "principal": message.principal}
-    body = json.dumps(fields | ({"asks": True} if message.asks else {}))
+    fields |= {"attachments": list(message.attachments), "principal": message.principal, "process": tx.process}
+    flags = {name: True for name in ("asks", "by_handle") if getattr(message, name)}
+    body = json.dumps(fields | flags)
     tx.run("INSERT INTO messages (id, body) VALUES (:id, :body)", id=message.id, body=body)
     return message.id
 
@@ -30,9 +32,21 @@ def find_message(view: View, id: str) -> Message | None:
 
 
 def load_pending_replies(view: View) -> Sequence[Message]:
-    """Load the messages whose reply no call has taken to its model yet."""
+    """Load the messages whose reply no call has taken to its model yet. If the session that asked is gone, any other of
+    the principal's may take it."""
     rows = view.fetch_all("SELECT * FROM messages WHERE reply <> '' AND delivered = 0 ORDER BY number")
-    return [_message_from_row(row) for row in rows]
+    pending = [_message_from_row(row) for row in rows]
+    return [_give_to_any_session(one) if _is_session_gone(view, one) else one for one in pending]
+
+
+def _is_session_gone(view: View, message: Message) -> bool:
+    if message.by_handle:
+        return view.fetch_one("SELECT 1 FROM sessions WHERE id = :id", id=escape_for_model(message.session)) is None
+    return message.process != "" and not is_process_running(message.process)
+
+
+def _give_to_any_session(message: Message) -> Message:
+    return replace(message, reply=replace(message.reply, session="") if message.reply else None)
 
 
 def reply_to_message(tx: Transaction, id: str, reply: Reply, delivered: bool = False) -> Message | None:
@@ -90,5 +104,7 @@ def _message_from_row(row: Mapping[str, Any]) -> Message:
         read=bool(row["read"]),
         principal=str(body.get("principal", "")),
         asks=body.get("asks") is True,
+        by_handle=body.get("by_handle") is True,
+        process=str(body.get("process", "")),
         reply=Reply(str(reply["text"]), reply["at"], str(reply["session"])) if reply else None,
     )

@@ -159,10 +159,18 @@ class Store:
     # Messages to the person, and what a session has read.
 
     async def leave_message(
-        self, session: str, text: str, attachments: Sequence[str] = (), principal: str = "", asks: bool = False
+        self,
+        session: str,
+        text: str,
+        attachments: Sequence[str] = (),
+        principal: str = "",
+        asks: bool = False,
+        by_handle: bool = False,
     ) -> str:
         id, now = self._new_id(), self._clock.now_ns()
-        message = Message(id, now, session, text, tuple(attachments), principal=principal, asks=asks)
+        message = Message(
+            id, now, session, text, tuple(attachments), principal=principal, asks=asks, by_handle=by_handle
+        )
         return await self.write(partial(messages.leave_message, message=message))
 
     async def mark_messages_read(self, ids: Sequence[str]) -> None:

@@ -53,6 +53,7 @@ UNLISTED: Mapping[str, str] = {
     "WordRole": "rules look at a word in every role, and only a TARGET can be left out",
 }
 SPELLED: Mapping[str, tuple[str, ...]] = {
+    "mcp_server/cli/approvals.py FLAGS": ("ApprovalScope",),
     "mcp_server/cli/badge.py COLOURS": ("WorkMode", "RunControl", "Profile"),
     "mcp_server/cli/doctor.py COLOURS": ("Grade",),
     "mcp_server/cli/explain.py COLOUR": ("Verdict",),

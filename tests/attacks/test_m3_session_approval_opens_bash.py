@@ -58,8 +58,8 @@ def test_a_yes_to_one_command_is_none_to_the_next(place: Path, home: Path, line:
     # What it was given for goes on to run unasked, as often as it is called.
     for _ in range(2):
         assert not line.call("bash", command=AWK).get("isError")
-    assert "this command" in out
-    assert "every call in this session" not in out
+    assert "this `bash` call and every repetition of it, in this session" in " ".join(out.split())
+    assert "every `bash` call" not in out
 
 
 def test_another_folder_shell_or_way_of_running_asks_again(place: Path, home: Path, line: Pipe) -> None:
@@ -100,7 +100,7 @@ async def test_the_form_says_what_it_covers_and_covers_no_more(place: Path, home
         assert len(shown) == 1
         assert text(await one.call("bash", command="rm -rf dir")).startswith("Error APPROVAL_DENIED")
         assert len(shown) == 2
-        assert "this command, in this session" in str(shown)
+        assert "this `bash` call and every repetition of it, in this session" in str(shown)
     assert (place / "dir" / "keep.txt").exists()
 
 
@@ -109,7 +109,7 @@ def test_other_tools_keep_the_yes_for_the_session(place: Path, home: Path) -> No
     with pipe(place, home, "--mode", "data", "--config", str(home / "menugate.yaml")) as one:
         one.hello()
         assert asks(one.call("fs_read_file", path="tox.ini"))
-        assert "every call in this session" in approve(place, home, "fs_read_file", "--for-session")
+        assert "every `fs_read_file` call" in approve(place, home, "fs_read_file", "--for-session")
         for path in ("tox.ini", "notes.md"):
             assert not one.call("fs_read_file", path=path)["isError"]
 

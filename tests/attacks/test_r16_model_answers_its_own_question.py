@@ -17,7 +17,8 @@ from tests.clients.typed import typed
 ERAS = ("legacy", "2026-07-28")
 ACTING = (
     """
-approve ID|approve ID --for-session|deny ID|next|next 5|pause|stop|profile unrestricted|mode repair|control manual
+approve ID|approve ID --for-session|approve ID --always|deny ID|next|next 5|pause|stop|profile unrestricted|mode repair
+control manual
 model deep
 ai-mode agent|reasoning on|autonomous|steer profile unrestricted|steer --confirm ID|trust|untrust|messages
 call Write {}|todos accept ID|todos reject ID|memory add x|memory forget ID|doctor fix

@@ -3,7 +3,9 @@
 import contextlib
 import io
 import os
+import sys
 import threading
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -19,7 +21,11 @@ class Typed:
     err: str
 
 
-def typed(workspace: Path, home: Path, *words: str) -> Typed:
+Answer = str | Callable[[io.StringIO], str] | None
+"""What the person types at a terminal, perhaps only after a look at what is on it; None if there is no terminal."""
+
+
+def typed(workspace: Path, home: Path, *words: str, answer: Answer = None) -> Typed:
     """What a command says and how it ends; in a thread of its own, because a test may have a loop running."""
     found: list[Typed] = []
 
@@ -29,6 +35,7 @@ def typed(workspace: Path, home: Path, *words: str) -> Typed:
             patch.dict(os.environ, environment(home), clear=True),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
+            at_terminal(answer, out),
         ):
             try:
                 code = main([*words, "--workspace", str(workspace)])
@@ -40,3 +47,26 @@ def typed(workspace: Path, home: Path, *words: str) -> Typed:
     thread.start()
     thread.join()
     return found[0]
+
+
+@contextlib.contextmanager
+def at_terminal(answer: Answer, out: io.StringIO) -> Generator[None]:
+    """Standard input is a terminal where this is typed, or none at all."""
+    if answer is None:
+        with patch.object(sys, "stdin", io.StringIO()):
+            yield
+        return
+    keyboard, screen = os.openpty()
+
+    def type_answer() -> None:
+        os.write(keyboard, (answer(out) if callable(answer) else answer).encode() + b"\n")
+
+    person = threading.Thread(target=type_answer)
+    person.start()
+    try:
+        with open(screen, encoding="utf-8", closefd=False) as stdin, patch.object(sys, "stdin", stdin):
+            yield
+    finally:
+        person.join()
+        os.close(keyboard)
+        os.close(screen)

@@ -53,7 +53,7 @@ def test_the_fields_hold_the_arguments_in_order(repository: Path, home: Path) ->
         found = asked(repository, home, one, "bash", description="d", command=hostile)
     assert found["arguments"] == [{"name": "command", "value": hostile}, {"name": "description", "value": "d"}]
     assert found["host"] == "opencode"
-    assert found["scopes"] == ["once", "session"]
+    assert found["scopes"] == ["once", "session", "always"]
     assert found["session"] and found["run"] and found["asked"] < found["expires"]
     assert found["rule"] is None
     assert "work mode `chat`" in found["reason"]

@@ -310,6 +310,28 @@ def test_a_call_with_the_handle_brings_it_over_any_connection(
             assert id not in said(again.call("think", content="so far", menu=menu))
 
 
+def test_a_reply_waits_for_the_handle_and_no_other_call_takes_it(
+    workspace: Path, home: Path, menugate: Menugate
+) -> None:
+    """Where calls share no connection, the handle is the session."""
+    with served(workspace, home) as here, raw(here, era=MODERN, name="some-client") as one:
+        first, second = (one.call("menu_enter", mode=mode)["structuredContent"]["menu"] for mode in ("swe", "git"))
+        told = one.call("message_user", message="Which one?", block_on_user=True, menu=first)
+        id = told["structuredContent"]["id"]
+        reply(menugate, id)
+        # A message left later has its reply delivered, so the server knows of the first one as well.
+        probe = one.call("message_user", message="Ready?", block_on_user=True)["structuredContent"]["id"]
+        reply(menugate, probe)
+        assert id not in brought(one, probe)
+        for other in ({}, {"menu": second}):
+            assert id not in said(one.call("think", content="so far", **other))
+    # Another server of the same workspace finds the session by its handle.
+    with served(workspace, home) as here, raw(here, era=MODERN, name="some-client") as again:
+        assert id not in said(again.call("think", content="so far", menu=second))
+        assert f"{id}: The second." in brought(again, id, menu=first)
+        assert id not in said(again.call("think", content="so far", menu=first))
+
+
 def test_nobody_else_gets_it(workspace: Path, home: Path, menugate: Menugate) -> None:
     alice, bob = hire(home, alice="normal", bob="normal")
     with (

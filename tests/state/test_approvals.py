@@ -351,7 +351,7 @@ def test_what_an_approval_covers(
         return
     free = {"session", "run"} if carried and one["session"] != other["session"] else set[str]()
     assert all(one[name] == other[name] for name in BOUND if name not in free)
-    if scope is ApprovalScope.ONCE:
+    if scope is not ApprovalScope.SESSION:
         assert one["arguments_sha256"] == other["arguments_sha256"]
     else:
         assert other["lasting"]

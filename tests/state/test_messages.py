@@ -1,7 +1,12 @@
 """Are messages kept for the person, in their order, until they were read?"""
 
+from dataclasses import replace
+
 import pytest
 
+from mcp_server.model.sessions import Session
+from mcp_server.state import messages
+from mcp_server.state.engine.rows import Reply
 from mcp_server.state.store import Store
 from tests.state.parts import Place
 
@@ -17,6 +22,26 @@ async def test_they_are_read_in_their_order_and_then_not_new_any_more(place: Pla
     await store.mark_messages_read(ids[:1])
     with place.reader() as state:
         assert [one.read for one in state.load_messages()] == [True, False]
+
+
+@pytest.mark.parametrize("by_handle", [True, False])
+async def test_a_reply_is_for_the_session_that_asked_until_that_is_gone(store: Store, by_handle: bool) -> None:
+    asking, other = Session("s1", "me"), Session("s2", "me")
+    await store.put_session(asking, "digest")
+    id = await store.leave_message(asking.key, "which?", principal="me", asks=True, by_handle=by_handle)
+    await store.write(lambda tx: messages.reply_to_message(tx, id, Reply("this", session=asking.key)))
+
+    async def find(session: Session) -> list[str]:
+        pending = await store.read(messages.load_pending_replies)
+        return [one.id for one in pending if messages.is_reply_for(one, session)]
+
+    assert (await find(asking), await find(other)) == ([id], [])
+    await store.write(lambda tx: tx.run("DELETE FROM sessions"))
+    assert (await find(asking), await find(other)) == ([id], [id] if by_handle else [])
+    if not by_handle:
+        await store.write(lambda tx: tx.run("UPDATE messages SET body = json_set(body, '$.process', '0-gone')"))
+        assert await find(other) == [id]
+    assert await find(replace(other, principal="you")) == []
 
 
 async def test_any_text_can_be_left(place: Place, store: Store) -> None:
