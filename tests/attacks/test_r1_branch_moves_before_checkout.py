@@ -133,7 +133,7 @@ def test_an_approved_checkout_brings_nothing_else(repository: Path, home: Path, 
     call, done = {"branch_name": "other", "obeyed_files": True}, 0
     with pipe(repository, home, "--profile", "trusted") as one:
         beginning(one, "git")
-        for turn in range(scale(300, 12)):
+        for turn in range(scale(100, 12)):
             git(repository, "update-ref", "refs/heads/other", good)
             answer = one.call("git_checkout", **call)
             # An approval that the last turn left may do for this one.
