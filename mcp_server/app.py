@@ -161,10 +161,6 @@ class LazyPipeline:
             return Problem(Code.STORE_UNAVAILABLE, says, "Tell the user; the next call tries again.")
         return await self.run(asked)
 
-    @property
-    def is_built(self) -> bool:
-        return "pipeline" in vars(self)
-
     async def close(self) -> None:
         if "guards" in vars(self):
             await self.guards.commands.close()

@@ -29,6 +29,8 @@ class FormAnswer(StrEnum):
     """Perhaps a person, who closed the form or typed something else."""
     NOTHING = "nothing"
     """A program answered, or nobody did."""
+    GONE = "gone"
+    """The connection or menugate itself ended first, which says nothing about the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ async def ask_person(
             key, "elicitation/create", build_form(message, code, more or {}), f"{code} {since}"
         )
     except Refusal as refused:
+        if refused.problem.code is Code.CANCELLED:
+            return FormReply(FormAnswer.GONE, "was disconnected before it answered")
         late = refused.problem.code is Code.TIMEOUT
         return FormReply(
             FormAnswer.NOTHING, "did not answer the question in time" if late else "could not ask the question"

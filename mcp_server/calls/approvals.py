@@ -32,6 +32,8 @@ KEY = "approval-"
 """Prefix of a question's name when a client carries it back and forth."""
 MOST_TRIES = 3
 """How often a client may come back without a proper answer. After that the person answers at a terminal."""
+TRIES_USED = {FormAnswer.UNCLEAR: 1, FormAnswer.NOTHING: MOST_TRIES, FormAnswer.GONE: 0}
+"""A person may have mistyped or closed the form; a client that answers by itself will do so again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +195,8 @@ class Approvals:
         return partial(approval_questions.find_approval, id=approval.id)
 
     async def _record_answer(self, approval: Approval, heard: FormReply) -> Approval | None:
-        if heard.said in (FormAnswer.UNCLEAR, FormAnswer.NOTHING):
-            # A client that answers by itself will do so again, so use up all its tries; a person may have mistyped.
-            tries = 1 if heard.said is FormAnswer.UNCLEAR else MOST_TRIES
+        if heard.said in TRIES_USED:
+            tries = TRIES_USED[heard.said]
             return await self.store.write(partial(approvals.leave_open, id=approval.id, tries=tries, why=heard.why))
         answer = ApprovalAnswer.YES if heard.said is FormAnswer.YES else ApprovalAnswer.NO
         lasting = heard.content.get("scope") == ApprovalScope.SESSION

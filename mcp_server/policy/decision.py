@@ -311,9 +311,6 @@ def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, po
 
 # Which tools does a session see? Those that `decide` does not refuse without arguments.
 
-ANYWHERE = Session(id="", principal="", flat=True)
-"""A session that is in every mode at once."""
-
 
 def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
     """List the meta-tools, then those of the session's mode (of all modes, if the list is flat), in menu order."""
@@ -321,11 +318,6 @@ def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tu
     modes = policy.menus if session.flat else (mode,) if mode else ()
     names = dict.fromkeys((*META_TOOLS, *(tool for mode in modes for tool in mode.tools)))
     return tuple(name for name in names if _is_visible(name, session, posture, policy))
-
-
-def list_allowed_tools(posture: Posture, policy: Policy) -> tuple[str, ...]:
-    """List the tools of all modes that the posture allows, in menu order, for hosts that search tools themselves."""
-    return list_visible_tools(ANYWHERE, posture, policy)
 
 
 def _is_visible(name: str, session: Session, posture: Posture, policy: Policy) -> bool:

@@ -8,8 +8,8 @@ account keeps its own below it. If this account did work in it, the same is tamp
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -132,19 +132,41 @@ def make_private_folder(folder: Path) -> None:
             hand_to_owner(one)
 
 
-def write_private_file(path: Path, text: str, durable: bool = False) -> None:
-    """Replace a file that only this account may read. A concurrent reader finds the old content or the new."""
+@contextmanager
+def open_real_folder(state: Path, name: str) -> Generator[int, None, None]:
+    """Open a folder inside a state folder, and create it if it is missing.
+
+    Raises `OSError` if a link has taken the place of a folder of the state: it may lead to where tools read and write.
+    """
+    depth = 3 if state.parent.name == ACCOUNTS else 1
+    real = os.open(Path(*state.parts[:-depth]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for level, part in enumerate((*state.parts[-depth:], name)):
+            if level == depth:
+                with suppress(FileExistsError):
+                    os.mkdir(part, mode=0o700, dir_fd=real)
+            above, real = real, os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=real)
+            os.close(above)
+        yield real
+    finally:
+        os.close(real)
+
+
+def write_private_file(path: Path, text: str, durable: bool = False, folder: int | None = None) -> None:
+    """Replace a file that only this account may read. A concurrent reader finds the old content or the new. `folder`:
+    an open one that the path is relative to."""
     draft = path.with_name(f".{path.name}-{token_hex(8)}.tmp")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
         with os.fdopen(file, "w", encoding="utf-8") as stream:
             stream.write(text)
             if durable:
                 stream.flush()
                 os.fsync(file)
-        draft.replace(path)
+        os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
 
 
 def find_foreign_state(folder: Path) -> Path | None:

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from mcp_server.state.location import is_own_file, write_private_file
+from mcp_server.state.location import is_own_file
 from mcp_server.state.processes import get_own_pid, is_process_gone, read_start_time
-from mcp_server.state.servers import FOLDER, MAX_BYTES
+from mcp_server.state.servers import FOLDER, MAX_BYTES, remove_server_files, write_server_file
 
 SUFFIX = ".runs"
 
@@ -56,15 +56,13 @@ class RunningWork:
 
 def write_running_calls(state: Path, clients: Sequence[RunningClient], works: Sequence[RunningWork]) -> None:
     pid = get_own_pid()
-    path = state / FOLDER / f"{pid}{SUFFIX}"
     fields = {
         "born": read_start_time(pid),
         "clients": [asdict(entry) for entry in clients],
         "works": [asdict(entry) for entry in works],
     }
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_private_file(path, json.dumps(fields))
+        write_server_file(state, f"{pid}{SUFFIX}", json.dumps(fields))
 
 
 def remove_running_calls(state: Path) -> None:
@@ -73,9 +71,7 @@ def remove_running_calls(state: Path) -> None:
     stale = [
         path for path in (state / FOLDER).glob(f"*{SUFFIX}") if path == own_path or _read_running_file(path) is None
     ]
-    for path in stale:
-        with suppress(OSError):
-            path.unlink()
+    remove_server_files(state, [path.name for path in stale])
 
 
 def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from mcp_server.state.location import is_own_file, write_private_file
+from mcp_server.state.location import is_own_file, open_real_folder, write_private_file
 from mcp_server.state.processes import is_process_gone, read_start_time
 
 FOLDER = "servers"
@@ -68,17 +68,25 @@ class Server:
 
 
 def publish_server(state: Path, server: Server) -> None:
-    path = _get_server_path(state, server.pid)
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_private_file(path, json.dumps(asdict(server)))
+    write_server_file(state, f"{server.pid}.json", json.dumps(asdict(server)))
+
+
+def write_server_file(state: Path, name: str, text: str) -> None:
+    with open_real_folder(state, FOLDER) as folder:
+        write_private_file(Path(name), text, folder=folder)
 
 
 def withdraw_server(state: Path, pid: int) -> None:
     """Remove the files of this process, and of those that died without removing theirs."""
     stale = [path for path in (state / FOLDER).glob("*.json") if _read_server(path) is None]
-    for path in (_get_server_path(state, pid), *stale):
-        with suppress(OSError):
-            path.unlink()
+    remove_server_files(state, [_get_server_path(state, pid).name, *(path.name for path in stale)])
+
+
+def remove_server_files(state: Path, names: Sequence[str]) -> None:
+    with suppress(OSError), open_real_folder(state, FOLDER) as folder:
+        for name in names:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
 
 
 def load_servers(state: Path) -> list[Server]:

@@ -173,10 +173,6 @@ class Store:
         )
         return await self.write(partial(messages.leave_message, message=message))
 
-    async def mark_messages_read(self, ids: Sequence[str]) -> None:
-        """The person has seen them."""
-        await self.write(partial(messages.mark_messages_read, ids=ids))
-
     def remember_seen(self, session_id: str, path: str, stamp: Stamp) -> None:
         """Visible at once, written with the next batch. Any thread may call it. What was seen before, and looks the
         same, is not written again."""

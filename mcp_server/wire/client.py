@@ -14,7 +14,7 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import LOG_LEVEL_META_KEY, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
+from mcp_types import CONNECTION_CLOSED, LOG_LEVEL_META_KEY, MISSING_REQUIRED_CLIENT_CAPABILITY, REQUEST_TIMEOUT
 from pydantic import BaseModel, ValidationError
 
 from mcp_server.calls.request import Interruption
@@ -29,6 +29,8 @@ ASKABLE: dict[str, tuple[type[types.ServerRequest], type[BaseModel]]] = {
 }
 NO_ANSWER: Mapping[str, Any] = {"action": "cancel"}
 """What an answer of the wrong shape counts as."""
+CLOSED = (CONNECTION_CLOSED, "Connection closed")
+"""How the SDK ends what waits for a client that is gone."""
 LOG_LEVEL = "menugate log level"
 """Where a legacy connection keeps the level that `logging/setLevel` set."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -154,6 +156,9 @@ class ClientChannel:
                     metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
                 )
         except MCPError as error:
+            if (error.code, error.message) == CLOSED:
+                message = "the connection ended before the client answered."
+                raise Refusal(Problem(Code.CANCELLED, message, "Ask again later.")) from error
             late = error.code == REQUEST_TIMEOUT
             what = "did not answer in time" if late else "answered with an error"
             raise Refusal(

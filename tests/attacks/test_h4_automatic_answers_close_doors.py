@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import pytest
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
-from tests.clients.raw import raw
-from tests.clients.served import served
+from tests.clients.raw import RawClient, raw
+from tests.clients.served import PATIENCE, served
 from tests.clients.tuned import tuned
 from tests.clients.typed import typed
 
@@ -126,6 +126,51 @@ def test_over_http_as_well(workspace: Path, home: Path, notes: Path, era: str) -
         assert typed(workspace, home, "approve", id).code == 0
         assert "Deleted" in said(one.request("tools/call", DELETING))
         assert not notes.exists()
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_connection_that_ends_answers_nothing(workspace: Path, home: Path, notes: Path, transport: str) -> None:
+    """Neither the client that hangs up nor the server that ends uses up a try: the next one asks by form again."""
+    for _ in range(2):
+        if transport == "stdio":
+            with client(workspace, home, "legacy") as one:
+                assert question(one, DELETING).params["message"]
+                assert one.bye() == 0
+        else:
+            with served(workspace, home, *DATA) as here, raw(here, able=FORM, name="hermes") as other:
+                assert question(other, DELETING).params["message"]
+                assert here.process is not None
+                here.process.terminate()
+                here.process.wait(PATIENCE)
+        assert [row["standing"] for row in waiting(workspace, home)] == ["waits"]
+    with client(workspace, home, "legacy") as one:
+        assert "Deleted" in said(question(one, DELETING).accept())
+    assert not notes.exists()
+
+
+@pytest.mark.parametrize(
+    ("transport", "era"), [("stdio", "legacy"), ("stdio", MODERN), ("http", "legacy"), ("http", MODERN)]
+)
+def test_closing_a_dialog_counts_the_same_everywhere(
+    workspace: Path, home: Path, notes: Path, transport: str, era: str
+) -> None:
+    """Three times; then the question is the terminal's."""
+    with ExitStack() as opened:
+        if transport == "stdio":
+            one: Pipe | RawClient = opened.enter_context(client(workspace, home, era))
+        else:
+            here = opened.enter_context(served(workspace, home, *DATA))
+            one = opened.enter_context(raw(here, era=era, able=FORM, name="hermes"))
+        ids: set[str] = set()
+        for _ in range(3):
+            asked = question(one, DELETING)
+            asked.read()
+            ids.add(left_open(workspace, home, asked.answer({"action": "cancel"})))
+        ids.add(left_open(workspace, home, one.request("tools/call", DELETING)))
+        (id,) = ids
+        assert typed(workspace, home, "approve", id).code == 0
+        assert "Deleted" in said(one.request("tools/call", DELETING))
+    assert not notes.exists()
 
 
 def test_a_yes_at_the_terminal_is_not_undone_by_a_dialog_that_closes(workspace: Path, home: Path, notes: Path) -> None:

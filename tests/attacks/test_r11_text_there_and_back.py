@@ -62,8 +62,10 @@ def test_what_read_shows_goes_back_through_edit_and_write_byte_for_byte(workspac
             shown = [line.partition("\t")[2] for line in said(one.call("Read", file_path="text.txt")).split("\n")]
             assert shown == ["\n".join(lines).removeprefix("\ufeff").split("\n")[0], *lines[1:]], (turn, data)
             old = "\n".join(shown)
-            said(one.call("Edit", file_path="text.txt", old_string=old, new_string=f"{old}!"))
-            assert path.read_bytes() == data[:-1] + b"!\n", (turn, data)
+            # A file of nothing but a byte order mark shows no text that an edit could replace.
+            if old:
+                said(one.call("Edit", file_path="text.txt", old_string=old, new_string=f"{old}!"))
+                assert path.read_bytes() == data[:-1] + b"!\n", (turn, data)
             said(one.call("Write", file_path="text.txt", content=f"{old}\n"))
             assert path.read_bytes() == data, (turn, data)
 

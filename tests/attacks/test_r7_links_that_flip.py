@@ -17,11 +17,11 @@ import pytest
 
 from tests.clients.pipe import pipe
 from tests.clients.typed import typed
-from tests.sizes import scale
+from tests.sizes import FULL, scale
 
 TOOLS = (
     *("Read", "Edit", "Write", "grep", "glob", "fs_read_file", "fs_write_file", "fs_create_directory"),
-    *("fs_list_directory", "fs_move", "fs_delete", "git_add"),
+    *("fs_list_directory", "fs_file_info", "fs_move", "fs_delete", "git_add"),
 )
 RULES = "rules:\n  deny:\n" + "".join(f"    - {tool}(secret/**)\n    - {tool}(secret)\n" for tool in TOOLS)
 TURNS = 10_000
@@ -155,8 +155,13 @@ CALLS: tuple[tuple[str, str, Callable[[str, int], Arguments]], ...] = (
     ("data", "fs_write_file", put),
     ("data", "fs_create_directory", make),
     ("data", "fs_list_directory", lambda path, turn: place(path.partition("/")[0], turn)),
+    ("data", "fs_file_info", place),
     ("data", "fs_move", move),
 )
+
+
+TRIED = (*CALLS, "fs_delete", "git_add", "git_add without a rule", "git_checkout")
+"""What shares the 10,000 tries."""
 
 
 def said(answer: Mapping[str, Any]) -> str:
@@ -179,7 +184,7 @@ def test_no_flip_reaches_what_a_rule_covers(
     with pipe(ground, home, "--profile", "trusted", "--mode", mode, "--config", config) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(CALLS), 50)):
+            for turn in range(scale(TURNS // len(TRIED), 50)):
                 path = PATHS[turn % len(PATHS)]
                 if tool in ("Edit", "Write"):
                     one.call("Read", file_path=path)
@@ -199,39 +204,82 @@ def approve(place: Path, home: Path, answer: Mapping[str, Any]) -> None:
 @pytest.mark.heavy
 def test_no_flip_deletes_what_was_not_shown(ground: Path, home: Path, config: str) -> None:
     """Each deletion is approved at a terminal, and made while the flipper runs."""
-    before = kept(ground)
+    before, done = kept(ground), 0
     with pipe(ground, home, "--profile", "trusted", "--mode", "data", "--config", config) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(400, 20)):
+            for turn in range(scale(TURNS // len(TRIED), 20)):
                 call = {"path": PATHS[turn % len(PATHS)]}
                 answer = one.call("fs_delete", **call)
                 # An earlier approval may have been for what is there again, and then names no question.
                 if "menugate approve " in said(answer):
                     approve(ground, home, answer)
-                    one.call("fs_delete", **call)
+                    answer = one.call("fs_delete", **call)
+                done += not answer.get("isError")
     assert kept(ground) == before
+    assert done or not FULL, "nothing was ever deleted, so nothing was raced"
+
+
+STAGED = ("real", "twin", "open", "real/a.txt", "twin", "flip", "real", "leaf", "twin", "flip/a.txt")
 
 
 @pytest.mark.heavy
-def test_no_flip_stages_what_a_rule_covers(ground: Path, home: Path, config: str) -> None:
-    def git(*words: str) -> bytes:
-        return subprocess.run(["git", *words], cwd=ground, capture_output=True, check=True).stdout
-
-    git("init", "-q")
-    before, done = kept(ground), 0
-    with pipe(ground, home, "--profile", "trusted", "--mode", "git", "--config", config) as one:
+@pytest.mark.parametrize("ruled", [True, False], ids=["with a rule", "without one"])
+def test_no_flip_stages_what_is_outside_or_covered(ground: Path, home: Path, config: str, ruled: bool) -> None:
+    """Without a rule, only what is outside is out of reach; and at this profile, no sandbox keeps git from it."""
+    git(ground, "init", "-q")
+    before, done, raced = kept(ground), 0, 0
+    places = [ground.parent / "outside", *([ground / "secret"] if ruled else [])]
+    barred = {git(ground, "hash-object", str(path)).strip() for place in places for path in place.iterdir()}
+    flags = ("--profile", "trusted", "--config", config) if ruled else ("--profile", "unrestricted")
+    with pipe(ground, home, "--mode", "git", *flags) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(1_000, 30)):
-                files = ["open", "real", "twin", "flip", "leaf", "flip/a.txt", "real/a.txt"][turn % 7]
+            for turn in range(scale(TURNS // len(TRIED), 50)):
+                files = STAGED[turn % len(STAGED)]
                 answer = one.call("git_add", files=[files])
                 done += not answer.get("isError")
-                for name in git("ls-files", "-z", "--stage").split(b"\0")[:-1]:
-                    mode, blob = name.split()[:2]
-                    content = git("cat-file", "blob", blob.decode()) if mode.startswith(b"100") else b""
-                    assert b"COVERED" not in content and b"OUTSIDE" not in content, (files, name, said(answer))
+                raced += "changed while it was staged" in said(answer) or "a rule of the user keeps" in said(answer)
+                entries = git(ground, "ls-files", "-z", "--stage").split(b"\0")[:-1]
+                assert not [entry for entry in entries if entry.split()[1] in barred], (files, entries, said(answer))
+                # What is staged already would not be read again.
+                (ground / ".git" / "index").unlink(missing_ok=True)
     assert kept(ground) == before
+    assert done, "nothing was ever let through, so nothing was raced"
+    assert raced or not FULL, "git never read anything else than menugate, so nothing was raced"
+
+
+def git(place: Path, *words: str) -> bytes:
+    return subprocess.run(["git", *words], cwd=place, capture_output=True, check=True).stdout
+
+
+@pytest.mark.heavy
+def test_no_flip_checks_anything_out_outside(ground: Path, home: Path) -> None:
+    """The branches differ in files of folders that are links at times."""
+    outside = ground.parent / "outside"
+    git(ground, "init", "-q", "-b", "one")
+    for branch in ("one", "two"):
+        for folder in ("open", "real"):
+            (ground / folder / branch).mkdir()
+            for path in (f"{folder}/{branch}/new", f"{folder}/both"):
+                (ground / path).write_text(branch)
+                git(ground, "add", path)
+        git(ground, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", branch)
+        git(ground, "checkout", "-q", *(["-b", "two"] if branch == "one" else ["one"]))
+    before = {path.name: path.read_bytes() for path in outside.rglob("*")}
+    done = 0
+    with pipe(ground, home, "--profile", "trusted", "--mode", "git") as one:
+        one.hello("opencode")
+        with flipping(ground):
+            for turn in range(scale(TURNS // len(TRIED), 50)):
+                answer = one.call("git_checkout", branch_name=("two", "one")[turn % 2], keep_changes=True)
+                assert {path.name: path.read_bytes() for path in outside.rglob("*")} == before, (turn, said(answer))
+                done += not answer.get("isError")
+                # What a try that failed has left would be in the way of the next one.
+                git(ground, "reset", "-q", "--mixed")
+                for branch in ("one", "two"):
+                    if not git(ground, "ls-files", f"open/{branch}"):
+                        (ground / "open" / branch / "new").unlink(missing_ok=True)
     assert done, "nothing was ever let through, so nothing was raced"
 
 

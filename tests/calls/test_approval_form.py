@@ -71,10 +71,17 @@ async def test_who_answers_at_once_is_no_person() -> None:
     assert "within a second" in why
 
 
-@pytest.mark.parametrize(("code", "why"), [(Code.TIMEOUT, "in time"), (Code.INTERNAL, "could not ask the question")])
-async def test_who_does_not_answer_has_not(code: Code, why: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "answer", "why"),
+    [
+        (Code.TIMEOUT, FormAnswer.NOTHING, "in time"),
+        (Code.INTERNAL, FormAnswer.NOTHING, "could not ask the question"),
+        (Code.CANCELLED, FormAnswer.GONE, "disconnected"),
+    ],
+)
+async def test_who_does_not_answer_has_not(code: Code, answer: FormAnswer, why: str) -> None:
     said, told = await ask(refuses=code)
-    assert said is FormAnswer.NOTHING
+    assert said is answer
     assert why in told
 
 

@@ -8,11 +8,13 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.policy import Call, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage, WorkMode
 from mcp_server.model.sessions import Session
-from mcp_server.policy.decision import decide, list_allowed_tools, list_visible_tools
+from mcp_server.policy.decision import decide, list_visible_tools
 from tests.policy.world import example, menus, policy, tools
 
 # At unrestricted, as the menus count them: the six and the mode's own.
 COUNTS = {"swe": 36, "library": 10, "browser": 22, "search": 13, "git": 25, "data": 16, "deploy": 11, "ai": 15}
+
+EVERYWHERE = Session("s", "p", flat=True)
 
 
 def at(mode: str | None, stage: Stage | None = Stage.ACT) -> Session:
@@ -61,15 +63,14 @@ def test_a_tool_some_calls_of_which_are_denied_is_still_shown() -> None:
 
 
 def test_flat_is_every_tool_once_in_menu_order() -> None:
-    shown = list_allowed_tools(Posture(profile=Profile.UNRESTRICTED), policy())
+    shown = list_visible_tools(EVERYWHERE, Posture(profile=Profile.UNRESTRICTED), policy())
     assert shown == tuple(dict.fromkeys((*META_TOOLS, *(name for mode in menus() for name in mode.tools))))
     assert len(shown) == 81
 
 
 def test_flat_shows_what_the_posture_allows() -> None:
-    shown = list_allowed_tools(
-        Posture(profile=Profile.RESTRICTED, work_mode=WorkMode.PLAN), policy({"deny": ["web_*"]})
-    )
+    narrow = Posture(profile=Profile.RESTRICTED, work_mode=WorkMode.PLAN)
+    shown = list_visible_tools(EVERYWHERE, narrow, policy({"deny": ["web_*"]}))
     assert "Read" in shown
     assert not {"Edit", "bash", "deploy", "web_search"} & set(shown)
 

@@ -1,12 +1,14 @@
 """Are messages kept for the person, in their order, until they were read?"""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from mcp_server.model.sessions import Session
 from mcp_server.state import messages
 from mcp_server.state.engine.rows import Reply
+from mcp_server.state.messages import mark_messages_read
 from mcp_server.state.store import Store
 from tests.state.parts import Place
 
@@ -19,7 +21,7 @@ async def test_they_are_read_in_their_order_and_then_not_new_any_more(place: Pla
         messages = state.load_messages()
         assert [(one.id, one.text, one.read) for one in messages] == [(ids[0], "one", False), (ids[1], "two", False)]
         assert {(one.session, one.principal, one.attachments) for one in messages} == {("s1", "me", ("a.txt",))}
-    await store.mark_messages_read(ids[:1])
+    await store.write(partial(mark_messages_read, ids=ids[:1]))
     with place.reader() as state:
         assert [one.read for one in state.load_messages()] == [True, False]
 

@@ -381,10 +381,10 @@ CHECKOUT = _build_changing_tool(
     hints=HINTS[Effect.VCS_LOCAL].adjust(
         "it replaces files of the worktree, and a second call changes nothing", destructive=True, idempotent=True
     ),
-    run=LazyFunction("tools.git.branches:checkout"),
+    run=LazyFunction("tools.git.checkout:checkout"),
     demand=demand_checkout,
     confirmation=Confirmation.BY_ARGUMENTS,
-    stands_on=LazyFunction("tools.git.branches:read_checkout_facts"),
+    stands_on=LazyFunction("tools.git.checkout:read_checkout_facts"),
     subject=("branch_name", RuleSubject.TEXT),
     paths=("repo_path",),
 )

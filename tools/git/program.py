@@ -81,6 +81,8 @@ CONTAINING_SANDBOXES = ("bubblewrap", "seatbelt")
 """A program that git runs cannot write in these, even where git itself may."""
 SANDBOX_OFF = "none"
 """The sandbox's name if the user chose to have none."""
+CHECKOUT = ("read-tree", "-m", "-u")
+"""Writes the files in which two commits differ. They are the next two arguments."""
 HOOKS_OFF = "core.hooksPath=/dev/null"
 PINNED = (
     # Settings that start a program.
@@ -207,7 +209,7 @@ class GitProgram:
             env=self._build_environment() | dict(env or {}),
         )
         # A checkout writes the user's files, which get the user's own permissions.
-        if arguments[0] != "checkout" and (umask := await self._read_umask()):
+        if arguments[: len(CHECKOUT)] != CHECKOUT and (umask := await self._read_umask()):
             command = replace(command, argv=("/bin/sh", "-c", f'umask {umask} && exec "$@"', "sh", *command.argv))
         return _require_success(await self.ctx.processes.run(command), arguments[0], self.ctx.processes)
 

@@ -79,7 +79,7 @@ async def open_index_copy(
         # Merged with the present index (`-m`), so that the copy keeps what git knows of the files on disk.
         path = f"{git.ctx.files.root.rstrip('/')}/{git_on_copy.index_path}"
         await git.change("read-tree", "-m", "-i", f"--index-output={path}", tree)
-        ref, parent = await _read_head_ref(git), await read_head(git)
+        ref, parent = await read_head_ref(git), await read_head(git)
         facts = await build_commit_facts(git_on_copy, signer_and_hooks)
         if dict(facts) != dict(approved) or (parent or NO_PARENT) != approved["on top of"]:
             raise _build_changed_refusal()
@@ -89,7 +89,7 @@ async def open_index_copy(
             await _take_over_hook_changes(git, tree)
 
 
-async def _read_head_ref(git: GitProgram) -> str:
+async def read_head_ref(git: GitProgram) -> str:
     ref = await git.test("symbolic-ref", "--quiet", "HEAD")
     return ref.out.decode("utf-8", "surrogateescape").rstrip("\n") if ref.code == 0 else "HEAD"
 

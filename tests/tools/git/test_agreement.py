@@ -258,7 +258,13 @@ def switching(grown: Grown) -> None:
     for name in git(grown.top, "for-each-ref", "--format=%(refname:short)", "refs/heads").decode().split():
         other = git(grown.top, "worktree", "list", "--porcelain")
         if name != here and f"branch refs/heads/{name}\n".encode() not in other:
-            told = both(grown, "git_checkout", ("switch", "-q", name), branch_name=name, obeyed_files=True)
+            words = ("switch", "-q", "--no-overwrite-ignore", name)
+            told = both(grown, "git_checkout", words, branch_name=name, obeyed_files=True)
             dirty = git(grown.top, "status", "--porcelain", "-uno") != b""
-            assert isinstance(told, Done) or dirty or told.code is Code.TOOL_FAILED, told
+            if isinstance(told, Problem) and not dirty:
+                assert told.code is Code.WRONG_STATE, told
+                twin = grown.bench.root / "twin"
+                git(twin, *words, ok=False)
+                now = git(twin, "symbolic-ref", "--short", "-q", "HEAD", ok=False).decode().strip()
+                assert now == here, "git refuses as well"
             return

@@ -13,7 +13,7 @@ def test_a_merge_under_way_is_not_lost(bench: GitWorkbench) -> None:
     assert "A merge is in progress" in told.text
     assert "both modified" in told.text
     assert bench.problem("git_commit", message="x").code is Code.WRONG_STATE
-    assert bench.problem("git_checkout", branch_name="other", keep_changes=True).code is Code.TOOL_FAILED
+    assert bench.problem("git_checkout", branch_name="other", keep_changes=True).code is Code.WRONG_STATE
     (bench.root / "a.txt").write_text("resolved\n")
     bench.done("git_add", files=["a.txt"])
     bench.done("git_reset")
