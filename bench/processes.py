@@ -40,7 +40,12 @@ def leave_nothing_running() -> None:
 
 def build_environment(folder: Path) -> dict[str, str]:
     """Build an environment that neither reads nor writes the user's own settings."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("MENUGATE_")}
+    # An installed server is compiled once, so Python may keep what it compiles, whatever the shell says.
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("MENUGATE_") and name != "PYTHONDONTWRITEBYTECODE"
+    }
     return plain | {"MENUGATE_STATE_HOME": str(folder / "state"), "XDG_CONFIG_HOME": str(folder / "config")}
 
 
