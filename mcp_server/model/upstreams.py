@@ -178,7 +178,12 @@ class UpstreamCaller:
 
 class Upstreams(Protocol):
     """The way to the servers behind menugate. If a server cannot be reached, breaks off or breaks the protocol, a
-    `Refusal` says so; a result that the server itself marks as an error is returned as it is."""
+    `Refusal` says so; a result that the server itself marks as an error is returned as it is. A protocol error is a
+    `Refusal` as well, with all of it as `error` in its data.
+
+    If the server asks the user something, the question goes through the caller's client, and so may end the call. The
+    server goes on with it when the same caller makes the same call with the answer.
+    """
 
     def get_status(self, mount: str) -> UpstreamStatus: ...
 

@@ -58,6 +58,8 @@ class UpstreamInstance:
     used: float = field(default_factory=time.monotonic)
     users: int = 0
     """Calls that are running, or that wait for their answer to a question."""
+    asks: bool = False
+    """True once the server has asked the user something."""
     listed: anyio.Event = field(default_factory=anyio.Event)
     """Set once the lists were read after a start."""
     _connection: Connection | None = None
@@ -132,6 +134,7 @@ class UpstreamInstance:
         finally:
             connection, self._connection, self._task = self._connection, None, None
             if connection is not None:
+                self.asks |= connection.asks
                 connection.peer.close(end or LinkClosed("it was stopped"))
                 if connection.answered:
                     self._failures = 0
@@ -162,6 +165,7 @@ class UpstreamInstance:
                         tasks.cancel_scope.cancel()
                         return find_reason(error)
                     limit.deadline = math.inf
+                    connection.asks = self.asks
                     slot()
                     self._connection, self.used = connection, time.monotonic()
                     self._set_state(UpstreamState.READY)
@@ -206,17 +210,15 @@ class UpstreamInstance:
             with anyio.move_on_after(left):
                 await self._wake.wait()
 
-    @asynccontextmanager
-    async def use(self) -> AsyncGenerator[None, None]:
+    def hold(self) -> None:
         """Keep it from being stopped as unused."""
         self.users += 1
-        try:
-            yield
-        finally:
-            self.users -= 1
-            self.used = time.monotonic()
-            if not self.users:
-                self._wake.set()
+
+    def release(self) -> None:
+        self.users -= 1
+        self.used = time.monotonic()
+        if not self.users:
+            self._wake.set()
 
     async def _keep_catalogue(self, connection: Connection) -> None:
         """Read the lists, and again what changes, at most four times a second."""

@@ -19,9 +19,10 @@ from mcp_server.model.upstreams import (
     UpstreamStatus,
     WireResult,
 )
-from mcp_server.upstreams.calls import UpstreamCall
+from mcp_server.upstreams.calls import Parked, UpstreamCall
 from mcp_server.upstreams.instance import MAX_STARTS, InstanceEvents, UpstreamInstance
 from mcp_server.upstreams.messages import Link
+from mcp_server.upstreams.parked import ParkedCalls
 
 OpenLink: TypeAlias = Callable[[Mount, str], AbstractAsyncContextManager[Link]]
 """Connects to a mount on behalf of a principal."""
@@ -54,6 +55,7 @@ class UpstreamServers:
     _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
     _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
+    _parked: ParkedCalls = field(default_factory=ParkedCalls)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_STARTS))
     _ending: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -83,10 +85,13 @@ class UpstreamServers:
         if (known := self._catalogues.get(mount)) is not None:
             return known
         instance = self._find_instance(mount, caller)
-        async with instance.use():
+        instance.hold()
+        try:
             await instance.connect()
             with anyio.move_on_after(instance.mount.call_seconds):
                 await instance.listed.wait()
+        finally:
+            instance.release()
         if (known := self._catalogues.get(mount)) is None:
             raise instance.build_away_refusal()
         return known
@@ -109,6 +114,7 @@ class UpstreamServers:
 
     async def close(self) -> None:
         """Stop every server."""
+        await self._parked.close()
         self._stop_instances(lambda _key, _instance: True)
         if self._ending:
             await asyncio.wait(self._ending)
@@ -117,11 +123,17 @@ class UpstreamServers:
         self, mount: str, method: str, params: Mapping[str, Any], caller: UpstreamCaller, seconds: float | None = None
     ) -> WireResult:
         instance = self._find_instance(mount, caller)
-        if caller.meta:
-            params = {**params, "_meta": dict(caller.meta)}
-        async with instance.use():
-            call = UpstreamCall(instance, method, params, caller, seconds or instance.mount.call_seconds)
+        call = self._parked.take(mount, method, params, caller)
+        try:
+            if call is not None:
+                return await call.resume(caller)
+            sent = {**params, "_meta": dict(caller.meta)} if caller.meta else params
+            call = UpstreamCall(instance, method, sent, caller, seconds or instance.mount.call_seconds)
             return await call.run()
+        except Parked as parked:
+            assert call is not None
+            self._parked.put(call, mount, params)
+            raise parked.cause from None
 
     def _find_mount(self, mount: str) -> Mount:
         found = self._mounts.get(mount)
