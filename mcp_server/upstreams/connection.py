@@ -1,9 +1,9 @@
 """What happens on a connection beside our own requests? The server's questions and notices find whom they are for."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -29,6 +29,8 @@ CHANGED_LISTS: Mapping[str, frozenset[str]] = {
     "notifications/resources/list_changed": frozenset({"resources", "templates"}),
 }
 
+SETTLE_SECONDS = 5.0
+"""For a server to say that it watches a resource."""
 UNCLEAR = "several calls are running, and menugate cannot tell which of them asks"
 
 
@@ -54,6 +56,12 @@ class Connection:
     turns: SessionTurns = field(default_factory=SessionTurns)
     changed: anyio.Event = field(default_factory=anyio.Event)
     """Set when a list becomes stale."""
+    resubscribe: anyio.Event = field(default_factory=anyio.Event)
+    """Set when other resources are to be watched."""
+    watched: set[str] = field(default_factory=set[str])
+    """The resources that the server says it watches for us."""
+    settled: anyio.Event = field(default_factory=anyio.Event)
+    """Set whenever `watched` changes."""
     answered: int = 0
     """Calls that it answered."""
     peer: Peer = field(init=False)
@@ -81,9 +89,20 @@ class Connection:
         self.waiting.discard(request)
         self.settle_questions()
 
-    def mark_stale(self, lists: frozenset[str]) -> None:
+    def note_watched(self, uris: Iterable[str]) -> None:
+        self.watched = set(uris)
+        self.settled.set()
+        self.settled = anyio.Event()
+
+    async def wait_until_watched(self, uri: str) -> None:
+        with anyio.move_on_after(SETTLE_SECONDS):
+            while uri not in self.watched and self.peer.ended is None:
+                await self.settled.wait()
+
+    def mark_stale(self, lists: frozenset[str], announced: bool = True) -> None:
         self.stale |= lists
-        self.announced |= lists
+        if announced:
+            self.announced |= lists
         self.changed.set()
 
     def _take_request(self, asked: Asked) -> None:
@@ -128,6 +147,14 @@ class Connection:
         elif notice.method == "notifications/resources/updated":
             if isinstance(uri := notice.params.get("uri"), str):
                 self.on_updated(uri)
+        elif notice.method == "notifications/subscriptions/acknowledged":
+            self._take_watched(notice.params.get("notifications"))
         elif notice.method == "notifications/message":
             for request in self.calls:
                 request.put(notice)
+
+    def _take_watched(self, honoured: Any) -> None:
+        uris: Any = cast(dict[str, Any], honoured).get("resourceSubscriptions") if isinstance(honoured, dict) else None
+        self.note_watched(
+            one for one in cast(list[Any], uris if isinstance(uris, list) else []) if isinstance(one, str)
+        )

@@ -15,6 +15,7 @@ from mcp_server.model.upstreams import (
     Mount,
     Serve,
     UpstreamCaller,
+    UpstreamChange,
     UpstreamState,
     UpstreamStatus,
     WireResult,
@@ -50,8 +51,7 @@ class UpstreamServers:
     """The workspace's URI."""
     owner: str
     """The principal who runs this server. Others may be remote, and never share an instance with them."""
-    on_change: Callable[[str, str, str], None] = lambda _mount, _what, _uri: None
-    """Called with a mount, with what changed (`catalogue`, `state` or `resource`), and with the resource's URI."""
+    on_change: Callable[[UpstreamChange], None] = lambda _: None
     _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
     _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
@@ -109,6 +109,17 @@ class UpstreamServers:
     ) -> WireResult:
         return await self._call(mount, "prompts/get", {"name": prompt, "arguments": dict(arguments)}, caller)
 
+    async def subscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        await self._find_instance(mount, caller).subscribe(uri, caller.session)
+
+    async def unsubscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        self._find_instance(mount, caller).unsubscribe(caller.session, uri)
+
+    def end_session(self, session: str) -> None:
+        self._stop_instances(lambda _, instance: instance.session == session)
+        for instance in self._instances.values():
+            instance.unsubscribe(session)
+
     async def complete(self, mount: str, params: Mapping[str, Any], caller: UpstreamCaller) -> WireResult:
         return await self._call(mount, "completion/complete", params, caller)
 
@@ -126,10 +137,10 @@ class UpstreamServers:
         call = self._parked.take(mount, method, params, caller)
         try:
             if call is not None:
-                return await call.resume(caller)
+                return instance.add_note(method, await call.resume(caller))
             sent = {**params, "_meta": dict(caller.meta)} if caller.meta else params
             call = UpstreamCall(instance, method, sent, caller, seconds or instance.mount.call_seconds)
-            return await call.run()
+            return instance.add_note(method, await call.run())
         except Parked as parked:
             assert call is not None
             self._parked.put(call, mount, params)
@@ -151,24 +162,29 @@ class UpstreamServers:
         key = (mount, side + SHARED_BY[configured.serve](caller))
         instance = self._instances.get(key)
         if instance is None:
-            instance = self._instances[key] = self._build_instance(configured, caller.principal)
+            instance = self._instances[key] = self._build_instance(configured, caller)
         return instance
 
-    def _build_instance(self, mount: Mount, principal: str) -> UpstreamInstance:
+    def _build_instance(self, mount: Mount, caller: UpstreamCaller) -> UpstreamInstance:
+        principal = caller.principal
+        whose = "" if mount.serve is Serve.ALL else principal
         events = InstanceEvents(
             on_catalogue=lambda catalogue: self._take_catalogue(mount, catalogue),
-            on_state=lambda: self.on_change(mount.name, "state", ""),
-            on_updated=lambda uri: self.on_change(mount.name, "resource", uri),
+            on_state=lambda: self.on_change(UpstreamChange(mount.name, "state")),
+            on_updated=lambda uri: self.on_change(UpstreamChange(mount.name, "resource", uri, whose)),
         )
         known = self._catalogues.get(mount.name) or Catalogue()
-        return UpstreamInstance(
+        instance = UpstreamInstance(
             mount, lambda: self.open_link(mount, principal), self._slots, self.workspace, events, known
         )
+        if mount.serve is Serve.SESSION:
+            instance.session = caller.session
+        return instance
 
     def _take_catalogue(self, mount: Mount, catalogue: Catalogue) -> None:
         if self._mounts.get(mount.name) == mount:
             self._catalogues[mount.name] = catalogue
-            self.on_change(mount.name, "catalogue", "")
+            self.on_change(UpstreamChange(mount.name, "catalogue"))
 
     def _stop_instances(self, chosen: Callable[[tuple[str, str], UpstreamInstance], bool]) -> None:
         for key, instance in list(self._instances.items()):

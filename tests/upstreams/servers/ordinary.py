@@ -7,12 +7,15 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-TOOLS = ("echo", "add", "fail", "slow", "progress", "ask", "log")
+TOOLS = ["echo", "add", "fail", "slow", "progress", "ask", "log", "change"]
+BUS = InMemorySubscriptionBus()
 
 
 async def list_tools(ctx: object, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -49,6 +52,12 @@ async def call_tool(
             note = types.LoggingMessageNotificationParams(level="info", data="logged")
             await ctx.session.send_notification(types.LoggingMessageNotification(params=note), ctx.request_id)
             text = "done"
+        case "change":
+            TOOLS.append("new")
+            await BUS.publish(ToolsListChanged())
+            await BUS.publish(ResourceUpdated("memo://notes"))
+            await ctx.session.send_tool_list_changed()
+            text = "changed"
         case _:
             raise ValueError(params.name)
     return types.CallToolResult(content=[types.TextContent(text=text)])
@@ -97,9 +106,10 @@ async def main() -> None:
         on_call_tool=call_tool,
         on_list_resources=list_resources,
         on_read_resource=read_resource,
+        on_subscriptions_listen=ListenHandler(BUS),
     )
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        await server.run(reading, writing, server.create_initialization_options(NotificationOptions(True, True, True)))
 
 
 anyio.run(main)
