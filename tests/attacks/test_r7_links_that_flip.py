@@ -161,7 +161,8 @@ CALLS: tuple[tuple[str, str, Callable[[str, int], Arguments]], ...] = (
 
 
 TRIED = (*CALLS, "fs_delete", "git_add", "git_add without a rule", "git_checkout")
-"""What shares the 10,000 tries."""
+EACH = -(-TURNS // len(TRIED))
+"""They share the 10,000 tries."""
 
 
 def said(answer: Mapping[str, Any]) -> str:
@@ -184,7 +185,7 @@ def test_no_flip_reaches_what_a_rule_covers(
     with pipe(ground, home, "--profile", "trusted", "--mode", mode, "--config", config) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 50)):
+            for turn in range(scale(EACH, 50)):
                 path = PATHS[turn % len(PATHS)]
                 if tool in ("Edit", "Write"):
                     one.call("Read", file_path=path)
@@ -208,7 +209,7 @@ def test_no_flip_deletes_what_was_not_shown(ground: Path, home: Path, config: st
     with pipe(ground, home, "--profile", "trusted", "--mode", "data", "--config", config) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 20)):
+            for turn in range(scale(EACH, 20)):
                 call = {"path": PATHS[turn % len(PATHS)]}
                 answer = one.call("fs_delete", **call)
                 # An earlier approval may have been for what is there again, and then names no question.
@@ -235,7 +236,7 @@ def test_no_flip_stages_what_is_outside_or_covered(ground: Path, home: Path, con
     with pipe(ground, home, "--mode", "git", *flags) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 50)):
+            for turn in range(scale(EACH, 50)):
                 files = STAGED[turn % len(STAGED)]
                 answer = one.call("git_add", files=[files])
                 done += not answer.get("isError")
@@ -271,7 +272,7 @@ def test_no_flip_checks_anything_out_outside(ground: Path, home: Path) -> None:
     with pipe(ground, home, "--profile", "trusted", "--mode", "git") as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 50)):
+            for turn in range(scale(EACH, 50)):
                 answer = one.call("git_checkout", branch_name=("two", "one")[turn % 2], keep_changes=True)
                 assert {path.name: path.read_bytes() for path in outside.rglob("*")} == before, (turn, said(answer))
                 done += not answer.get("isError")
