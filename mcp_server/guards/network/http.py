@@ -8,7 +8,6 @@ import ssl
 from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import httpcore2
@@ -17,8 +16,7 @@ from mcp_server.guards.network.egress import Egress, Streams, close_writer
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_printable_ascii
-
-WEB_SCHEMES = ("http", "https")
+from mcp_server.model.web_address import BadWebAddress, WebAddress, parse_web_address
 
 
 class EgressStream(httpcore2.AsyncNetworkStream):
@@ -83,13 +81,14 @@ def load_trust_context() -> ssl.SSLContext:
 async def fetch(
     egress: Egress, request: Request, load_trust: Callable[[], ssl.SSLContext] = load_trust_context
 ) -> Response:
-    context = load_trust() if parse_scheme(request.url) == "https" else None
+    address = read_web_address(request.url)
+    context = load_trust() if address.scheme == "https" else None
     try:
         with anyio.fail_after(request.seconds):
             async with httpcore2.AsyncConnectionPool(
                 ssl_context=context, network_backend=EgressBackend(egress)
             ) as pool:
-                return await _send_request(pool, request)
+                return await _send_request(pool, address, request)
     except TimeoutError:
         raise _build_refusal(
             Code.TIMEOUT, f"The server did not send its whole response within {request.seconds:g} s.", "Try again."
@@ -103,13 +102,14 @@ async def fetch(
         raise _build_refusal(Code.TOOL_FAILED, f"The connection was lost: {reason}.") from None
 
 
-async def _send_request(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:
+async def _send_request(pool: httpcore2.AsyncConnectionPool, address: WebAddress, request: Request) -> Response:
     own_names = {name.lower() for name, _ in request.headers}
-    defaults = [("Host", urlsplit(request.url).netloc), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
+    defaults = [("Host", address.authority), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
     if request.body:
         defaults.append(("Content-Length", str(len(request.body))))
     headers = [*((name, value) for name, value in defaults if name.lower() not in own_names), *request.headers]
-    async with pool.stream(request.method, request.url, headers=headers, content=request.body or None) as response:
+    url = httpcore2.URL(scheme=address.scheme, host=address.host, port=address.port, target=address.target)
+    async with pool.stream(request.method, url, headers=headers, content=request.body or None) as response:
         response_headers = [
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers
         ]
@@ -127,26 +127,12 @@ async def _read_body(chunks: AsyncIterable[bytes], max_bytes: int) -> tuple[byte
     return bytes(body), False
 
 
-def parse_scheme(url: str) -> str:
-    """Return the scheme of a URL that may be fetched, or refuse and say why."""
+def read_web_address(url: str) -> WebAddress:
+    """Read a URL that may be fetched, or refuse it and say why."""
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise _build_refusal(
-            Code.INVALID_ARGUMENTS, f"`{to_printable_ascii(url)}` is not a URL.", "Write it as https://host/path."
-        ) from None
-    if parts.scheme not in WEB_SCHEMES or not parts.hostname or port == 0:
-        raise _build_refusal(
-            Code.INVALID_ARGUMENTS,
-            f"`{to_printable_ascii(url)}` is not a web address.",
-            "Give one that begins with http:// or https://.",
-        )
-    if "@" in parts.netloc:
-        raise _build_refusal(
-            Code.INVALID_ARGUMENTS, "The URL contains a user name or password.", "Leave out everything before the `@`."
-        )
-    return parts.scheme
+        return parse_web_address(url)
+    except BadWebAddress as fault:
+        raise _build_refusal(Code.INVALID_ARGUMENTS, str(fault), fault.way_out) from None
 
 
 def _build_refusal(code: Code, message: str, way_out: str = "") -> Refusal:

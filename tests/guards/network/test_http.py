@@ -38,7 +38,7 @@ class Names:
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         self.asked.append(host)
-        known = {"good.example": "127.0.0.1", "inside.example": "10.0.0.1"}
+        known = {"good.example": "127.0.0.1", "xn--gtersloh-65a.example": "127.0.0.1", "inside.example": "10.0.0.1"}
         if host == "flip.example":
             return ["127.0.0.1" if self.asked.count(host) == 1 else "10.0.0.1"]
         return [known[host]] if host in known else []
@@ -72,14 +72,24 @@ async def test_what_is_connected_to_is_what_was_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["inside.example", "10.0.0.1", "169.254.169.254", "2130706433", "0x7f.1", "[::ffff:10.0.0.1]"]
+    "place", ["inside.example", "10.0.0.1", "169.254.169.254", "10%2e0%2E0.1", "[::ffff:10.0.0.1]", "①⓪.⓪.⓪.①"]
 )
 async def test_nobody_is_reached_who_must_not_be(place: str) -> None:
     async with site() as one:
         with pytest.raises(Refusal) as refused:
             await reaching(one).fetch(Request(f"http://{place}:{one.port}/"))
-        assert refused.value.problem.code is Code.NETWORK_REFUSED
+        assert refused.value.problem.code in (Code.NETWORK_REFUSED, Code.INVALID_ARGUMENTS)
         assert one.connections == 0
+
+
+async def test_letters_outside_ascii_are_encoded() -> None:
+    names = Names()
+    async with site() as one:
+        egress = Egress(None, parse_destinations([f"127.0.0.1:{one.port}"]), names)
+        said = await fetch(egress, Request(f"http://Gütersloh.example:{one.port}/straße?q=ä"))
+        assert said.body == b"hi"
+        assert names.asked == ["xn--gtersloh-65a.example"]
+        assert one.heard[0].startswith(b"GET /stra%C3%9Fe?q=%C3%A4 HTTP/1.1\r\nHost: xn--gtersloh-65a.example:")
 
 
 async def test_a_redirect_is_an_answer() -> None:
