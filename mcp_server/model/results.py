@@ -79,6 +79,9 @@ class Code(StrEnum):
         "the repository makes git run programs, and no sandbox here can contain them",
     )
     TOOL_FAILED = "TOOL_FAILED", "the tool ran and failed; the message says how"
+    UPSTREAM_AWAY = "UPSTREAM_AWAY", "the server behind this tool cannot be reached now; its other tools fail alike"
+    UPSTREAM_FAULT = "UPSTREAM_FAULT", "the server behind this tool broke off or sent something that is not MCP"
+    UPSTREAM_LOGIN = "UPSTREAM_LOGIN", "the server behind this tool asks for credentials that nobody configured"
     INTERNAL = "INTERNAL", "menugate itself failed; the details are in its log, not in the answer"
 
 

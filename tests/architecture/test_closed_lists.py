@@ -21,6 +21,7 @@ BASES = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag"}
 TAKING_ALL = {"enumerate", "fromkeys", "frozenset", "join", "list", "map", "set", "sorted", "tuple"}
 
 PARTIAL: Mapping[str, str] = {
+    "mcp_server/calls/approvals.py TRIES_USED FormAnswer": "with a proper answer, the client does not come back",
     "mcp_server/calls/runs.py AGAIN StageDuty": "a thought that has no duty lacks nothing",
     "mcp_server/cli/explain.py find_deciding_rule Layer": "in every other layer something else decides than a rule",
     "mcp_server/config/reader.py PLAIN ScalarKind": "what none of the patterns fits is a text",
@@ -37,6 +38,7 @@ UNLISTED: Mapping[str, str] = {
     "ApprovalAnswer": "a call runs after YES and after nothing else",
     "ChangeSource": "a change from anywhere but TERMINAL waits for the person's yes where it widens",
     "Code": "its meaning is part of the member, and tests/model/test_results.py goes through all of them",
+    "CatalogueChanges": "a changed tool waits for the person's yes under anything but ALLOW and ALLOW_NEW",
     "CommandKind": "the person is asked about a line that is not READS or BUILDS",
     "Confidence": "it is told beside the mode that was found, and decides nothing",
     "Confirmation": "the person is asked before a tool that is not in `decision.MAY_GO_UNASKED`",
