@@ -6,7 +6,7 @@
 import asyncio
 import gc
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,6 +76,9 @@ class LazyRedactor:
 
     def load(self) -> "Redactor":
         return self._redactor
+
+    def learn(self, values: Iterable[str]) -> None:
+        self._redactor.learn(values)
 
     def redact(self, text: str) -> str:
         return self._redactor.redact(text)

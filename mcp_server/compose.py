@@ -22,6 +22,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
+from mcp_server.calls.secrets import KnownSecrets
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
@@ -105,7 +106,13 @@ def assemble_app(configuration: Configuration, settings: Settings, clock: Clock)
         pipeline=pipeline,
         notifier=handlers.notices,
         reload=ConfigurationReload(
-            configuration, settings, core.current_policy, core.postures, handlers.listings.judge_by, core.store
+            configuration,
+            settings,
+            core.current_policy,
+            core.postures,
+            handlers.listings.judge_by,
+            core.store,
+            KnownSecrets(settings, core.redactor.learn),
         ),
         server=build_mcp_server(settings, handlers, telemetry),
         health=build_health_response(core.posture_changes, configuration.library.config, settings.person),
@@ -344,7 +351,7 @@ def build_port_factories(
         processes=guards.commands.build_call_processes,
         network=build_tool_network(configuration.library.config.network),
         belongings=lambda session: core.session_objects.build_session_objects(session.id),
-        person=partial(PersonChannel, store, *(partial(look, guards.commands.paths) for look in looks)),
+        person=partial(PersonChannel, store, core.clock, *(partial(look, guards.commands.paths) for look in looks)),
         records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,

@@ -61,12 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_to_file
+    from mcp_server.guards.own_memory import forbid_memory_reading
     from mcp_server.model.results import Problem
     from mcp_server.settings import BuildError
 
     try:
         with explain_refusals(), log_to_file(settings.state / "call.log") as log:
             refuse_inside_server(settings)
+            forbid_memory_reading()
             ending = asyncio.run(call_tool(settings, arguments, call_arguments))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None

@@ -49,7 +49,6 @@ UNLISTED: Mapping[str, str] = {
     "RowKind": "a row is chained, kept and shown whatever its kind",
     "RuleSubject": "what is neither a path nor a command is matched as a text",
     "SandboxState": "in any state but THERE a tool needs the next higher profile, or does not run",
-    "ScalarKind": "`reader.PLAIN` lists all but TEXT, which is whatever the others are not",
     "SingleTestOutcome": "a test that is neither PASSED nor FAILED cannot tell anything",
     "Surface": "it is recorded with every call and decides nothing",
     "WordRole": "rules look at a word in every role, and only a TARGET can be left out",
