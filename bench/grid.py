@@ -52,6 +52,7 @@ ABOUT: Mapping[str, str] = {
     "terminal": "commands that change something for you",
     "todos": "work items, and how they are verified",
     "trust": "folders whose own rules and prompts you trust",
+    "upstreams": "MCP servers behind menugate",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})
 """Names that mean different things in different rooms."""

@@ -351,7 +351,7 @@ def build_port_factories(
         processes=guards.commands.build_call_processes,
         network=build_tool_network(configuration.library.config.network),
         belongings=lambda session: core.session_objects.build_session_objects(session.id),
-        person=partial(PersonChannel, store, *(partial(look, guards.commands.paths) for look in looks)),
+        person=partial(PersonChannel, store, core.clock, *(partial(look, guards.commands.paths) for look in looks)),
         records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,

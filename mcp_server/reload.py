@@ -48,7 +48,7 @@ FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget", "glance"))
 """The parts of the configuration that a running server follows."""
 MOST_TOLD = 8
 """How many of the earlier versions still in force are published for the user's commands."""
-WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
+WRITTEN = {"folding": "summary", "out_of_band": "approvals", "upstreams": "mcpServers"}
 """The names of keys in the file, where they differ from ours."""
 Stamps = tuple[tuple[int, ...] | None, ...]
 

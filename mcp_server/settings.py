@@ -333,6 +333,11 @@ def read_variable(name: str, environment: Mapping[str, str] | None = None) -> st
     return env.get(name, "").strip()
 
 
+def find_variable(name: str, environment: Mapping[str, str] | None = None) -> str | None:
+    """Find the exact value of a variable that a configuration file names; None if it is not set."""
+    return (os.environ if environment is None else environment).get(name)
+
+
 def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 

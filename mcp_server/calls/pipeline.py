@@ -324,6 +324,8 @@ class Pipeline:
                 f"`{tool.name}` failed inside menugate; the details are in menugate's log.",
                 "Try another way.",
             )
+        finally:
+            await context.close()
 
     async def _run_in_phase(self, call: ResolvedCall, context: ToolContext, arguments: Arguments) -> Ending:
         await self.phases.count_call(call, context.demand)

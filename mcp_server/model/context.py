@@ -77,7 +77,7 @@ class Person(Protocol):
 
     async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
         """Leave the message, show it in the client, and wait for an answer there or from `menugate messages reply`.
-        Return `accept`, `decline`, `cancel` or `timeout`, the answer, and the message's id."""
+        Return what `ask` returns, and the message's id."""
         ...
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
@@ -99,7 +99,8 @@ class Person(Protocol):
         ...
 
     async def ask(self, key: str, message: str) -> tuple[str, str | None]:
-        """Ask the user. Return `accept`, `decline`, `cancel` or `timeout`, and the text they wrote."""
+        """Ask the user. Return `accept` and the text they wrote; or None and why there is none: `decline`, `cancel`,
+        `timeout`, or `automatic` if the client answered within a second, before anyone could have read it."""
         ...
 
 

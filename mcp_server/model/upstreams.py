@@ -97,6 +97,18 @@ class ResultTrim:
 
 
 @dataclass(frozen=True, slots=True)
+class MountSandbox:
+    """What a server that menugate starts may reach; nothing enforces it yet."""
+
+    write: tuple[str, ...] = ()
+    """Folders in which it may write, besides its own."""
+    network: tuple[str, ...] = ()
+    """Hosts that it may reach."""
+    home: bool = False
+    """Whether it sees your home folder."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mount:
     """A server as you configured it."""
 
@@ -104,7 +116,7 @@ class Mount:
     slug: str
     """The first part of its tools' names: `[a-z0-9]{1,14}`, and no other mount's."""
     target: Target
-    source: str = ""
+    source: str = field(default="", compare=False)
     """Where it is written, as `file:line`."""
     serve: Serve = Serve.PRINCIPAL
     changes: CatalogueChanges = CatalogueChanges.ASK
@@ -116,6 +128,8 @@ class Mount:
     """False: its tools keep their names."""
     roots: bool = False
     """Whether the server is told where the workspace is."""
+    sandbox: MountSandbox | None = None
+    """None if nothing was said about it."""
     disabled: bool = False
     start_seconds: float = 30.0
     call_seconds: float = 60.0
