@@ -20,6 +20,7 @@ from mcp_server.policy.upstream_check import (
 )
 from mcp_server.policy.upstream_texts import MAX_CHARS
 from tests.sizes import scale
+from tests.upstreams.catalogues import CATALOGUES
 
 TABLE: dict[str, list[Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "upstream_texts.yaml").read_text())
 OTHERS = OtherTools(frozenset({"send_message_to_contact", "read", "search"}), frozenset({"whatsapp-bridge", "time"}))
@@ -48,6 +49,19 @@ def test_harmless_texts_are_left_alone(text: str) -> None:
 
 def test_harmless_texts_are_harmless_together() -> None:
     assert check_catalogue(tools(*TABLE["harmless"]), OTHERS) == ()
+
+
+@pytest.mark.parametrize("server", CATALOGUES)
+def test_servers_that_people_use_raise_no_alarm(server: str) -> None:
+    recorded = CATALOGUES[server]
+    catalogue = Catalogue(
+        tools=tuple(recorded["tools"]),
+        prompts=tuple(recorded.get("prompts", ())),
+        resources=tuple(recorded.get("resources", ())),
+        instructions=recorded.get("instructions") or "",
+    )
+    names = frozenset(tool["name"] for name, other in CATALOGUES.items() if name != server for tool in other["tools"])
+    assert check_catalogue(catalogue, OtherTools(names, frozenset(CATALOGUES) - {server})) == ()
 
 
 @pytest.mark.parametrize("kind", FindingKind)
