@@ -40,6 +40,7 @@ ABOUT: Mapping[str, str] = {
     "running_calls": "the calls that are running now",
     "runs": "from the first call to `complete`",
     "search": "finding files and lines",
+    "secrets": "passwords and tokens that you stored",
     "serve": "serving over stdio and HTTP",
     "servers": "the menugate processes of a workspace",
     "sessions": "the mode, stage and run of each agent",
