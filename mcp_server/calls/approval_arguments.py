@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.text import escape_for_person, quote_as_json
+from mcp_server.model.text import escape_for_person, quote_as_json, quote_text
 
+QUOTE = re.compile("`([^`]*)`")
+PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: [\w./-]{1,20})?")
+"""A name, or two: nobody takes it for a sentence."""
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -55,6 +58,21 @@ def format_quoted_lines(text: str, redactor: Redactor) -> Iterator[str]:
                 line.clear()
     if line or not text:
         yield " ".join(line) or '""'
+
+
+def lift_quotes(text: str, rule: str | None = None) -> tuple[str, list[str]]:
+    """Take what a sentence of ours quotes of a call out of it, if that could pass for more of the sentence. Return the
+    sentence with numbers in its place, and the quotes in that order. `rule`: what the sentence may quote as well."""
+    own = quote_text(rule) if rule else ""
+    lifted: list[str] = []
+
+    def replace_quote(match: re.Match[str]) -> str:
+        if PLAIN_QUOTE.fullmatch(match[1]) or match[0] == own:
+            return match[0]
+        lifted.append(match[1])
+        return f"({len(lifted)})"
+
+    return QUOTE.sub(replace_quote, text), lifted
 
 
 def mark_secrets(text: str, redactor: Redactor) -> str:

@@ -43,13 +43,21 @@ class Binding:
         # By the time the call runs, the same name may belong to another file or folder.
         hashed = _does_change(decision) and not facts
         targets = {path: find_targets(self.jail, path, hashed) for _, path in self._list_paths(call)}
+        targets |= {path: find_targets(self.jail, path, hashed=True) for _, path in self._list_run_files(call)}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 
     def look_at_paths(self, call: ResolvedCall, decision: Decision) -> tuple[SeenPath, ...]:
         """Look at what is there now, for the person to see."""
         changes = _does_change(decision)
-        seen = (look_at_path(self.jail, name, path, with_text=changes) for name, path in self._list_paths(call))
-        return tuple(one for one in seen if one is not None)
+        seen = [look_at_path(self.jail, name, path, with_text=changes) for name, path in self._list_paths(call)]
+        run = (look_at_path(self.jail, name, path, with_text=False) for name, path in self._list_run_files(call))
+        return tuple(one for one in (*seen, *(one for one in run if one and one.kind == "file")) if one is not None)
+
+    def _list_run_files(self, call: ResolvedCall) -> list[tuple[str, str]]:
+        """List the files that the call would run, each with the argument that names it."""
+        argument = call.tool.subject[0] if call.tool.subject else ""
+        paths = call.tool.runs_files(call.arguments) if call.tool.runs_files is not None else ()
+        return [(argument, self._normalise_path(path)) for path in paths]
 
     def _list_paths(self, call: ResolvedCall) -> list[tuple[str, str]]:
         """List the paths that the call names or leaves at their default, by argument."""

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mcp_server.calls.approval_arguments import format_argument_lines, format_value, mark_secrets
+from mcp_server.calls.approval_arguments import format_argument_lines, format_value, lift_quotes, mark_secrets
 from mcp_server.calls.approval_contents import format_content_lines, is_content, is_long_content
 from mcp_server.guards.git_index import Tracking
 from mcp_server.guards.path_targets import SeenPath, Target
@@ -55,12 +55,15 @@ def format_question(
     leads = leads or {}
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
     effect = decision.demand.effect if decision.demand else tool.effect
+    why, quotes = lift_quotes(decision.reason, decision.rule)
     lines = [
         f"{SERVER} asks before it runs the tool `{tool.name}`.",
-        mark_secrets(decision.reason, redactor),
+        mark_secrets(why, redactor),
         f"Effect: {effect}",
-        "Arguments:" if arguments else "Arguments: none",
     ]
+    for number, quote in enumerate(quotes, 1):
+        lines += format_argument_lines(f"({number})", quote, redactor, quoted=False)
+    lines.append("Arguments:" if arguments else "Arguments: none")
     for name in sort_names(tool, arguments):
         if brief and is_content(tool, name) and is_long_content(arguments[name]):
             before = find_replaced_text(leads) if name == "content" else None

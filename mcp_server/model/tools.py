@@ -1,6 +1,6 @@
 """What is a tool? A frozen value with its name, its arguments, its effect and the code that runs."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
@@ -184,6 +184,9 @@ class Tool:
     is. Called only if a call needs an approval. The question shows the facts, the approval is bound to their digest,
     and they are looked up again before the call runs. It may read, but must change nothing. If it raises `Refusal`, the
     call ends before the user is asked."""
+    runs_files: Callable[[Arguments], Sequence[str]] | None = None
+    """Lists the files of the workspace that a call would run, relative to the workspace. Called only if a call needs an
+    approval. The question names them, and the approval is bound to what they contain."""
     stays: Callable[[Arguments], bool] = lambda _arguments: False
     """True if a call with these arguments leaves something behind that only a later call in the same session can
     reach."""

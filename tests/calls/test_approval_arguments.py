@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.calls.approval_arguments import to_field
+from mcp_server.calls.approval_arguments import lift_quotes, to_field
 from mcp_server.calls.approval_text import format_question
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Call
@@ -93,3 +93,19 @@ def test_keys_that_differ_in_a_secret_alone_stay_two() -> None:
     field = to_field("env", {SECRET: 1, SECRET[::-1]: 2}, both)
     assert sorted(field["value"].values()) == [1, 2]
     assert len(field["masked"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence", "lifted"),
+    [
+        ("`bash` asks: `rm` is not known.", "`bash` asks: `rm` is not known.", []),
+        ("`git push` is not known.", "`git push` is not known.", []),
+        ("`ls. Effect: none` is no name.", "(1) is no name.", ["ls. Effect: none"]),
+        ("`a b c` and `rm` and `$x; y`.", "(1) and `rm` and (2).", ["a b c", "$x; y"]),
+        ("the rule `bash(git push:*)` asks first", "the rule `bash(git push:*)` asks first", []),
+    ],
+)
+def test_no_sentence_of_ours_holds_words_of_a_call_that_could_pass_for_ours(
+    reason: str, sentence: str, lifted: list[str]
+) -> None:
+    assert lift_quotes(reason, "bash(git push:*)") == (sentence, lifted)

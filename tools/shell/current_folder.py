@@ -9,7 +9,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
-from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
+from tools.shell.kept_shell import PATIENCE, read_file_facts, read_shell_facts, take_turn
 from tools.shell.shells import ShellSession
 
 NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
@@ -24,7 +24,8 @@ async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     # A shell that has ended is started again, in `exec_dir`.
     if shell is None or shell.code is not None:
         await _raise_unless_folder(ctx, args.get("exec_dir"))
-        return {}
+        stays = name and not args.get("run_in_background")
+        return await read_file_facts(ctx, args["command"], args.get("exec_dir") or ".") if stays else {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
     async with take_turn(shell, PATIENCE):
         return await read_shell_facts(ctx, shell, args["command"])

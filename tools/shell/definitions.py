@@ -80,6 +80,7 @@ BASH = Tool(
     subject=("command", RuleSubject.COMMAND),
     paths=("exec_dir",),
     stands_on=LazyFunction("tools.shell.current_folder:read_line_facts"),
+    runs_files=LazyFunction("tools.shell.run_files:list_run_files"),
     stays=has_lasting_shell,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,

@@ -8,10 +8,11 @@ import posixpath
 import re
 import secrets
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import anyio
+from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
@@ -20,10 +21,13 @@ from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
 from tools.shell.classify import classify_line, demand_approval, list_words
 from tools.shell.output import Capture
+from tools.shell.run_files import find_run_files
 from tools.shell.shell_state import MISLEADING, REPORTS, ShellState, describe_shell, find_other_meaning, parse_reports
 from tools.shell.shells import ShellSession
 from tools.shell.verdicts import CommandKind
 
+LARGEST = 16 << 20
+"""Bytes of a file whose content an approval is bound to."""
 PATIENCE = 3.0
 """Seconds for a shell to answer about itself."""
 SOURCING = re.compile(r"(?:^|[\s;&|({])(?:\.|source)\s")
@@ -155,11 +159,31 @@ async def read_shell_facts(ctx: Context, shell: ShellSession, line: str) -> Mapp
     here = {"the shell stands in": shell.describe_folder(), "its id": shell.id}
     now = await read_state(shell)
     uses = set(USED.findall(line))
-    return {**here, **describe_shell(list_words(line), uses, shell.fresh, now, ctx.files.root)}
+    files = await read_file_facts(ctx, line, _find_folder(ctx, shell, now))
+    return {**here, **describe_shell(list_words(line), uses, shell.fresh, now, ctx.files.root), **files}
+
+
+async def read_file_facts(ctx: Context, line: str, folder: str) -> Mapping[str, str]:
+    """Return what the files contain that the line would run, if it starts in this folder."""
+
+    def look() -> list[str]:
+        found: list[str] = []
+        for path in find_run_files(line, folder):
+            with suppress(Refusal):
+                digest = ctx.files.read(path, LARGEST).stamp.digest
+                found.append(f"{path}: {f'SHA-256 {digest}' if digest else 'too large to look at'}")
+        return found
+
+    files = await to_thread.run_sync(look)
+    return {"files that it runs": "\n".join(files)} if files else {}
 
 
 async def require_same_shell(ctx: Context, shell: ShellSession, args: Arguments) -> None:
     """Raise if the shell is not as it was when the call was approved, or judged. The turn must be held."""
+    if ctx.stands is not None and "its id" not in ctx.stands:
+        if shell.typed:
+            raise Refusal(LATER)
+        return
     if ctx.stands is not None:
         if dict(ctx.stands) != await read_shell_facts(ctx, shell, args["command"]):
             raise Refusal(LATER)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 
+from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition
 from tools.shell.program_arguments import Fits, is_unknown, may_have_any_words
 from tools.shell.shell_builtins import BUILTINS
 
@@ -200,6 +201,15 @@ MODULES = frozenset(
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
 PIP = frozenset(("install", "list", "show", "freeze", "check"))
 NODE_TOOLS = frozenset("tsc eslint prettier jest vitest mocha".split())  # noqa: SIM905
+TEST_OPTION = re.compile("[^-].*|--test-name-pattern=.*|--watch")
+COVERAGE_OPTION = re.compile("--branch|--parallel-mode|-p|-a|--append|--(?:source|include|omit)=.*")
+NINJA_TOOLS = frozenset("query targets commands graph compdb deps list".split())  # noqa: SIM905
+MAVEN_WORD = re.compile(
+    "(?:validate|compile|test-compile|test|package|verify)|-[qoBeUX]|-(?:pl|am|T)|-D(?:skipTests|test|it.test)(?:=.*)?|[0-9]+C?"
+)
+SCRIPT = re.compile(
+    "(?:build|test|lint|start|dev|format|fmt|check|typecheck|type-check|ci|docs|prettier|eslint|tsc|jest)(?:[:-].*)?"
+)
 PYTHON_FLAGS = re.compile("-[uBIsSEOqb]+")
 CODE = {
     **dict.fromkeys(("python", "python3"), frozenset(("-c",))),
@@ -220,12 +230,43 @@ def is_running_python(words: Sequence[str]) -> bool:
             return False  # the second file is written
         if words[1] == "venv" and any(is_unknown(word) or word.startswith("--c") for word in words[2:]):
             return False  # `--clear` deletes the folder
-        return words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
+        known = words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
+        # A module is the program of the same name.
+        return known and (words[1] not in BUILDS or BUILDS[words[1]](words[2:]))
     return is_running_file(words) or _has_code("python", words)
 
 
 def is_running_node(words: Sequence[str]) -> bool:
-    return is_running_file(words) or words[:1] == ("--test",) or _has_code("node", words)
+    tests = words[:1] == ("--test",) and all(TEST_OPTION.fullmatch(word) for word in words[1:])
+    return is_running_file(words) or tests or _has_code("node", words)
+
+
+def is_running_coverage(words: Sequence[str]) -> bool:
+    """`coverage run` starts a file or a module; `coverage erase` deletes."""
+    if words[:1] != ("run",):
+        return bool(words) and words[0] in ("report", "html", "xml", "json", "lcov", "combine", "--version")
+    rest = tuple(dropwhile(COVERAGE_OPTION.fullmatch, words[1:]))
+    return is_running_python(rest) and rest[:1] != ("-c",)
+
+
+def is_building_with_cmake(words: Sequence[str]) -> bool:
+    return CMAKE.fit(words) and is_plain_definition(words)
+
+
+def is_running_ninja(words: Sequence[str]) -> bool:
+    """Its tools are other programs; `-t clean` deletes."""
+    tools = [words[at + 1 : at + 2] for at, word in enumerate(words) if word == "-t"]
+    hidden = any(re.fullmatch("-[a-zA-Z]*t.*", word) for word in words if word != "-t")
+    return NINJA.fit(words) and not hidden and NINJA_TOOLS.issuperset("".join(one) for one in tools)
+
+
+def is_running_maven(words: Sequence[str]) -> bool:
+    return all(MAVEN_WORD.fullmatch(word) for word in words)
+
+
+def is_running_script(words: Sequence[str]) -> bool:
+    """`yarn run rm` runs the machine's program if the project has no script of that name."""
+    return words[:1] != ("run",) or (len(words) > 1 and SCRIPT.fullmatch(words[1]) is not None)
 
 
 def _skip_python_flags(words: Sequence[str]) -> Sequence[str]:
@@ -246,27 +287,45 @@ def allow_among(*names: str) -> Fits:
     return lambda words: bool(words) and words[0] in names
 
 
-BUILDS: dict[str, Fits] = {
-    **dict.fromkeys(
-        ("pytest", "py.test", "tox", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words
-    ),
-    **dict.fromkeys(("flake8", "pylint", "coverage", "make", "cmake", "ninja", "ctest", "meson"), may_have_any_words),
+def is_testing_with_tox(words: Sequence[str]) -> bool:
+    """Its other commands run what the line names (`exec`), or install elsewhere (`devenv`)."""
+    return not {"exec", "e", "devenv", "d"}.intersection(words)
+
+
+KNOWN: dict[str, Fits] = {
+    **dict.fromkeys(("pytest", "py.test", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words),
+    **dict.fromkeys(("flake8", "pylint", "make", "ctest", "meson"), may_have_any_words),
+    "tox": is_testing_with_tox,
+    "coverage": is_running_coverage,
+    "cmake": is_building_with_cmake,
+    "ninja": is_running_ninja,
     **dict.fromkeys(NODE_TOOLS, may_have_any_words),
-    **dict.fromkeys(("phpunit", "rspec", "rubocop", "mvn", "gradle"), may_have_any_words),
+    **dict.fromkeys(("phpunit", "rspec", "rubocop", "gradle"), may_have_any_words),
+    "mvn": is_running_maven,
     **dict.fromkeys(("python", "python3"), is_running_python),
     "node": is_running_node,
     **dict.fromkeys(("deno", "bun", "ruby", "php", "perl"), is_running_file),
-    **dict.fromkeys(("npm", "pnpm", "yarn"), allow_among(*PACKAGES)),
+    **dict.fromkeys(("npm", "pnpm"), allow_among(*PACKAGES)),
+    "yarn": lambda words: allow_among(*PACKAGES)(words) and is_running_script(words),
     **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),
-    "uv": allow_among("sync", "lock", "pip", "build"),
+    "uv": lambda words: (
+        allow_among("sync", "lock", "build")(words) or (words[:1] == ("pip",) and allow_among(*PIP)(words[1:]))
+    ),
     "poetry": allow_among("install", "build", "check"),
     "cargo": allow_among("build", "check", "test", "run", "fmt", "clippy", "bench", "doc", "fetch", "tree"),
     "go": allow_among("build", "test", "vet", "fmt", "run", "mod", "list", "doc", "generate"),
-    "dotnet": allow_among("build", "test", "restore", "run"),
-    "bundle": allow_among("install", "exec"),
+    # A property can replace any program that it starts.
+    "dotnet": lambda words: (
+        allow_among("build", "test", "restore", "run")(words)
+        and not any(re.match("(?:--?|/)(?:p|property|t|target):|@", word) for word in words)
+    ),
+    "bundle": allow_among("install"),
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
     "touch": allow_only("-[acm]+"),
     # Other modes can open a file or a whole folder to everybody.
     "chmod": lambda words: len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and words[1][:1] != "-",
+}
+BUILDS: dict[str, Fits] = {
+    name: allow_options(fits, BUILD_OPTIONS[name]) if name in BUILD_OPTIONS else fits for name, fits in KNOWN.items()
 }

@@ -200,6 +200,13 @@ class LineJudge:
             raise NeedsApproval(_describe_unknown(("npx", *words)))
         return self._judge_program(rest)
 
+    def judge_bundle(self, words: Sequence[str]) -> CommandKind:
+        """Judge what `bundle exec` starts."""
+        if words[:1] == ("exec",) and len(words) > 1:
+            self._judge_program(words[1:])
+            return CommandKind.BUILDS
+        raise NeedsApproval(_describe_unknown(("bundle", *words)))
+
     def judge_package_runner(self, words: Sequence[str]) -> CommandKind:
         """Judge what `uv run` or `poetry run` starts."""
         if words[:1] != ("run",) or len(words) < 2:
@@ -218,6 +225,7 @@ JUDGED = {
     **dict.fromkeys((".", "source"), LineJudge.judge_source),
     **dict.fromkeys(SHELLS, LineJudge.judge_shell),
     "npx": LineJudge.judge_npx,
+    "bundle": LineJudge.judge_bundle,
     **dict.fromkeys(("uv", "poetry"), LineJudge.judge_package_runner),
 }
 

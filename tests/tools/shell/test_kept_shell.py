@@ -1,5 +1,6 @@
 """Does a line in a shell that stays open do what it says, whatever earlier lines have made of its names?"""
 
+import hashlib
 import json
 from collections.abc import Generator
 from pathlib import Path
@@ -129,3 +130,33 @@ def test_what_a_shell_says_about_itself_is_no_output(at_normal: Shells) -> None:
     shown = text(at_normal.server.call("bash_output", bash_id="quiet", offset=0))
     assert "late" in shown
     assert "declare" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("./release.sh", {}),
+        ("bash release.sh --now", {}),
+        ("bash -c './release.sh now'", {}),
+        ("cd deep && . ../release.sh", {}),
+        ("sudo ./release.sh", {}),
+        ("release.sh", {"exec_dir": "deep"}),
+        ("bash ../release.sh", {"exec_dir": "deep"}),
+        ("./release.sh", {"bash_id": "runs"}),
+        ("rm spare", {}),
+    ],
+)
+def test_an_approval_is_bound_to_the_files_that_the_line_runs(
+    at_normal: Shells, line: str, how: dict[str, str]
+) -> None:
+    """`rm` runs the project's own `.venv/bin/rm` if there is one."""
+    planted = {"release.sh": ".venv/bin/release.sh", "rm spare": ".venv/bin/rm"}
+    program = at_normal.workspace / planted.get(line, "release.sh")
+    program.write_text("echo one\n")
+    first = asked(at_normal, line, **how)
+    question = typed(at_normal.workspace, at_normal.home, "approvals", "show", first).out
+    assert hashlib.sha256(b"echo one\n").hexdigest() in question
+    assert typed(at_normal.workspace, at_normal.home, "approve", first).code == 0
+    program.write_text("echo two\n")
+    assert asked(at_normal, line, **how) != first
+    program.unlink()

@@ -1,0 +1,180 @@
+"""With which options does a build or test tool still do only what the project says?
+
+Such tools run the project's own code, which is what the profile `normal` is for. Options can make them run what the
+line names instead, delete, or write elsewhere; with one of these, the line needs approval.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tools.shell.program_arguments import Fits, PartlyKnown, is_unknown
+
+INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))[\w.][\w./@+-]*")
+"""A file or folder below the current folder."""
+SETTING = re.compile(r"(\.?\w[\w.-]*)(?::\w+)?[:?+]?=(.*)", re.DOTALL)
+PLAIN_VALUE = re.compile(
+    r"|\d[\w.]*|yes|no|true|false|on|off|[Dd]ebug|[Rr]elease|RelWithDebInfo|MinSizeRel|gcc|g\+\+|clang|clang\+\+|cc|c\+\+"
+    r"|python3?|\.?venv/bin/python3?|-[OgWfm][\w=+.-]*",
+    re.IGNORECASE,
+)
+"""A value that names no program except a compiler or an interpreter."""
+PROGRAM_SETTING = re.compile(r"\.?SHELL|\.SHELLFLAGS|MAKE.*|.*(?:LAUNCHER|COMMAND|PROGRAM|TOOLCHAIN|INCLUDE).*")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one program that need approval, written without dashes and separated by blanks."""
+
+    asked: str = ""
+    """Long ones."""
+    letters: str = ""
+    """Short ones: single letters, also if they stand behind others."""
+    placed: str = ""
+    """Options, long or a letter, whose value has to be a place below the current folder."""
+    fine: str = "(?!)"
+    """A pattern for what is harmless all the same: an option, with its value behind a blank."""
+    first: str = ""
+    """What the first word has to be, unless it is an option."""
+    whole: bool = False
+    """It takes no abbreviations of long options."""
+    single: bool = False
+    """Its long options may begin with one dash."""
+    settings: bool = False
+    """It takes variables as `NAME=VALUE`."""
+
+    def fit(self, words: Sequence[str]) -> bool:
+        fine, first = re.compile(self.fine), self.first.split()
+        names = [word for word in words if not word.startswith("-")]
+        if first and (not words or (words[0] not in first and words[0] not in ("--version", "-V", "--help"))):
+            return False
+        if any(is_unknown(word) for word in words) or (self.settings and not all(map(_is_plain_setting, names))):
+            return False
+        for at, word in enumerate(words):
+            if word == "--":
+                # What follows goes to the project's own script, or to another program.
+                return not self.settings or all(re.fullmatch(r"-j\d*", one) for one in words[at + 1 :])
+            value = next(iter(words[at + 1 : at + 2]), "")
+            harmless = word[:1] != "-" or fine.fullmatch(word) or fine.fullmatch(f"{word} {value}")
+            if not harmless and self._is_asked(word, value):
+                return False
+        return True
+
+    def _is_asked(self, word: str, value: str) -> bool:
+        name, given, joined = word.lstrip("-").partition("=")
+        value = joined if given else value
+        long = word.startswith("--") or (self.single and len(word) > 2)
+        if long:
+            return self._names(name, self.asked) or (self._names(name, self.placed) and not _is_inside(value))
+        return self._has_asked_letter(word, value)
+
+    def _names(self, name: str, longs: str) -> bool:
+        short = len(name) > 1 and not self.whole
+        return any(name == one or (short and one.startswith(name)) for one in longs.split() if len(one) > 1)
+
+    def _has_asked_letter(self, word: str, value: str) -> bool:
+        letters = re.match(r"-([A-Za-z]*)", word)
+        for letter in letters[1] if letters else "":
+            if letter in self.letters:
+                return True
+            if letter in self.placed.split():
+                rest = word.partition(letter)[2].removeprefix("=")
+                return not _is_inside(rest or value)
+        return False
+
+
+def _is_inside(path: str) -> bool:
+    return INSIDE.fullmatch(path) is not None and not isinstance(path, PartlyKnown)
+
+
+def _is_plain_setting(word: str) -> bool:
+    match = SETTING.fullmatch(word)
+    if match is None:
+        return True
+    return not PROGRAM_SETTING.fullmatch(match[1]) and PLAIN_VALUE.fullmatch(match[2]) is not None
+
+
+def is_plain_definition(words: Sequence[str]) -> bool:
+    """Judge what `cmake` is told with `-D`."""
+    given = [
+        word[2:] or next(iter(words[at + 1 : at + 2]), "") for at, word in enumerate(words) if word.startswith("-D")
+    ]
+    return all(SETTING.fullmatch(one) and _is_plain_setting(one) for one in given)
+
+
+def allow_options(known: Fits, options: Options) -> Fits:
+    return lambda words: known(words) and options.fit(words)
+
+
+PYTEST = Options(
+    "override-ini basetemp pdbcls",
+    "po",
+    "rootdir config-file confcutdir c",
+    fine=r"--co|-[kmrnW].*|-p ?no:.*|-o log_.*|-o addopts=",
+)
+PIP = Options("target user prefix root src python break-system-packages system", "t", fine=r"--pre|--python[ =][\d.]+")
+NODE_PACKAGES = Options("global location prefix script-shell node-options userconfig globalconfig git", "gC")
+JEST = """
+globalSetup globalTeardown setupFiles setupFilesAfterEnv testRunner runner reporters resolver transform testEnvironment
+preset filter watchPlugins testSequencer snapshotSerializers cacheDirectory clearCache
+"""
+CMAKE = Options(
+    "install toolchain",
+    "PE",
+    "C",
+    fine="-[DGj].*|-E (?:echo|cat|capabilities|sha256sum|touch|make_directory)",
+    settings=True,
+)
+NINJA = Options("", "", "f C")
+BUILD_OPTIONS: Mapping[str, Options] = {
+    **dict.fromkeys(("pytest", "py.test"), PYTEST),
+    "tox": Options("override workdir root result-json installpkg", "x", "conf c"),
+    "nox": Options("envdir", "", "noxfile f"),
+    "mypy": Options(
+        "python-executable install-types custom-typeshed-dir",
+        "",
+        "config-file cache-dir",
+        fine="--cache-dir[ =]/dev/null",
+    ),
+    "pyright": Options("pythonpath", "", "project p", whole=True),
+    "ruff": Options("", "", "cache-dir output-file o", first="check format rule linter config version .", whole=True),
+    "black": Options("", "", "config"),
+    "isort": Options("", "", "settings-path settings-file"),
+    "flake8": Options("", "", "config append-config output-file"),
+    "pylint": Options("init-hook load-plugins", "", "rcfile output"),
+    "make": Options("eval", "E", "directory file makefile C f", settings=True),
+    "ctest": Options(
+        "script build-and-test build-makeprogram test-command overwrite", "SDMTO", "test-dir", fine="-[RELj].*"
+    ),
+    "meson": Options("wrapper gdb-path wipe", "", "C", first="setup compile test configure introspect"),
+    "tsc": Options("clean", "", "outDir outFile declarationDir project p", whole=True, single=True),
+    "eslint": Options(
+        "resolve-plugins-relative-to rulesdir plugin parser", "", "config c output-file o cache-location", whole=True
+    ),
+    "prettier": Options("plugin plugin-search-dir", "", "config cache-location", whole=True),
+    "jest": Options(JEST, "", "config c rootDir", fine="--reporters[ =]default", whole=True),
+    "vitest": Options("globalSetup runner environment", "", "config c root dir", whole=True),
+    "mocha": Options("require node-option ui import loader", "rn", "config", fine="-g.*", whole=True),
+    "phpunit": Options("bootstrap printer extension loader", "", "configuration c"),
+    "rspec": Options("require options init", "rIO", fine="-[fet].*"),
+    "rubocop": Options("require plugin", "r", "config c"),
+    "gradle": Options(
+        "init-script include-build system-prop", "ID", "build-file settings-file project-dir b c p", fine="-P.*"
+    ),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), NODE_PACKAGES),
+    **dict.fromkeys(("pip", "pip3", "uv"), PIP),
+    "poetry": Options("directory project", "CP"),
+    "cargo": Options("config open", "Z", "manifest-path target-dir config-path", whole=True),
+    "go": Options(
+        "exec toolexec vettool overlay modfile ldflags gcflags gccgoflags",
+        "",
+        "C o",
+        fine="-(?:ldflags|gcflags)[ =](?!.*-ext).*|-run.*",
+        whole=True,
+        single=True,
+    ),
+    "dotnet": Options("test-adapter-path diag", "", "project settings results-directory", whole=True),
+    "bundle": Options("path system gemfile"),
+    "composer": Options("working-dir", "d"),
+}
+"""A program that is not here may have any words."""
