@@ -51,10 +51,12 @@ def format_question(
 ) -> str:
     """Describe everything that would happen, the deciding part first. Every character is visible, and nothing is left
     out but known secrets, which are marked. No argument can write a line of the question. `brief`: shorten long
-    contents of files, and nothing else."""
+    contents of files, unless the file is protected, and nothing else."""
     leads = leads or {}
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
     effect = decision.demand.effect if decision.demand else tool.effect
+    # Other programs run what such a file says, so the middle of it is no place to hide a line.
+    show_all = decision.demand is not None and decision.demand.always_asks
     lines = [
         f"{SERVER} asks before it runs the tool `{tool.name}`.",
         mark_secrets(decision.reason, redactor),
@@ -64,7 +66,7 @@ def format_question(
     for name in sort_names(tool, arguments):
         if brief and is_content(tool, name) and is_long_content(arguments[name]):
             before = find_replaced_text(leads) if name == "content" else None
-            lines += format_content_lines(name, arguments[name], redactor, before)
+            lines += format_content_lines(name, arguments[name], redactor, before, whole=show_all)
         else:
             lines += format_argument_lines(name, arguments[name], redactor)
         if name in leads:
