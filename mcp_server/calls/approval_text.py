@@ -5,7 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_server.calls.approval_arguments import format_argument_lines, format_value, mark_secrets
-from mcp_server.calls.approval_contents import format_content_lines, is_content, is_long_content
+from mcp_server.calls.approval_contents import (
+    format_content_lines,
+    format_decoded_lines,
+    is_content,
+    is_long_content,
+)
 from mcp_server.guards.git_index import Tracking
 from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
@@ -69,6 +74,8 @@ def format_question(
             lines += format_content_lines(name, arguments[name], redactor, before, whole=show_all)
         else:
             lines += format_argument_lines(name, arguments[name], redactor)
+        if is_content(tool, name):
+            lines += format_decoded_lines(arguments, redactor, whole=show_all or not brief)
         if name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
     lines += _format_file_lines(find_overwritten_files(leads), seen)
