@@ -9,7 +9,7 @@ from typing import Any, cast
 from mcp_server.calls.approval_arguments import format_quoted_lines
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.text import format_count, quote_as_json
-from mcp_server.model.tools import Arguments, Tool
+from mcp_server.model.tools import Tool
 
 CONTENTS = frozenset({"content", "old_string", "new_string", "edits"})
 """The arguments of our own file tools that are contents of files and decide nothing else."""
@@ -67,14 +67,11 @@ def _format_text(head: str, text: str, redactor: Redactor, before: str | None, w
         yield from format_text_lines(text[-PART_CHARS:], redactor)
 
 
-def format_decoded_lines(arguments: Arguments, redactor: Redactor, whole: bool) -> Iterator[str]:
+def format_decoded_lines(content: Any, redactor: Redactor, whole: bool) -> Iterator[str]:
     """Show the text that base64 stands for, which nobody can read. Nothing if it is no text."""
-    content = arguments.get("content")
-    if arguments.get("encoding") != "base64" or not isinstance(content, str):
-        return
     try:
         text = base64.b64decode(content).decode()
-    except ValueError:
+    except (ValueError, TypeError):
         return
     yield from _format_text("    (decoded, this is a text)", text, redactor, None, whole)
 

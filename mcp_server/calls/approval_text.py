@@ -74,8 +74,8 @@ def format_question(
             lines += format_content_lines(name, arguments[name], redactor, before, whole=show_all)
         else:
             lines += format_argument_lines(name, arguments[name], redactor)
-        if is_content(tool, name):
-            lines += format_decoded_lines(arguments, redactor, whole=show_all or not brief)
+        if arguments.get("encoding") == "base64" and is_content(tool, name):
+            lines += format_decoded_lines(arguments[name], redactor, whole=show_all or not brief)
         if name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
     lines += _format_file_lines(find_overwritten_files(leads), seen)
