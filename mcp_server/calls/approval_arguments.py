@@ -17,6 +17,9 @@ QUOTE = re.compile("`([^`]*)`")
 PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: [\w./-]{1,20})?")
 """A name, or two: nobody takes it for a sentence."""
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
+SPACES = re.compile(r" +")
+WIDEST_GAP = 40
+"""More spaces could make a screen begin its next row with what follows, so that it looks like a line of ours."""
 
 
 def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
@@ -45,19 +48,32 @@ def format_value(value: Any, redactor: Redactor) -> str:
 
 
 def format_quoted_lines(text: str, redactor: Redactor) -> Iterator[str]:
-    """Yield line by line: quoted texts, with the marks for secrets between them."""
+    """Yield line by line: quoted texts, with the marks for secrets between them. A line ends at a gap, too."""
     line: list[str] = []
     for piece, secret in redactor.split_at_secrets(text):
         if secret:
             line.append(format_secret_mark(piece))
             continue
         for part in LINE.findall(piece):
-            line.append(quote_as_json(part))
+            *before_gaps, last = _split_at_gaps(part)
+            for one in before_gaps:
+                yield " ".join([*line, quote_as_json(one)])
+                line.clear()
+            line.append(quote_as_json(last))
             if part.endswith("\n"):
                 yield " ".join(line)
                 line.clear()
     if line or not text:
         yield " ".join(line) or '""'
+
+
+def _split_at_gaps(line: str) -> Iterator[str]:
+    start = 0
+    for gap in SPACES.finditer(line):
+        if gap.end() - gap.start() > WIDEST_GAP and line[gap.end() :] not in ("", "\n"):
+            yield line[start : gap.end()]
+            start = gap.end()
+    yield line[start:]
 
 
 def lift_quotes(text: str, rule: str | None = None) -> tuple[str, list[str]]:

@@ -1,5 +1,6 @@
 """How does a question show a long text that a call would write to a file? Shortened, as no other argument ever is."""
 
+import base64
 import difflib
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -27,21 +28,24 @@ def is_long_content(value: Any) -> bool:
     return sum(map(len, find_texts(value))) > LONG_CHARS
 
 
-def format_content_lines(name: str, value: Any, redactor: Redactor, before: str | None) -> Iterator[str]:
-    """Format a long content. `before`: the text of the file that it replaces as a whole, if that is known."""
+def format_content_lines(
+    name: str, value: Any, redactor: Redactor, before: str | None, whole: bool = False
+) -> Iterator[str]:
+    """Format a long content. `before`: the text of the file that it replaces as a whole, if that is known. `whole`:
+    leave nothing out but what stays as it is."""
     head = f"  {quote_as_json(name)}:"
     if isinstance(value, str):
-        yield from _format_text(head, value, redactor, before)
+        yield from _format_text(head, value, redactor, before, whole)
     else:
         yield head
         for number, edit in enumerate(cast(list[Any], value), 1):
             entries = cast(Mapping[str, Any], edit).items() if isinstance(edit, Mapping) else [("", edit)]
             for key, one in entries:
                 label = f"    {number}, {quote_as_json(key)}:"
-                yield from _format_text(label, one if isinstance(one, str) else str(one), redactor, None)
+                yield from _format_text(label, one if isinstance(one, str) else str(one), redactor, None, whole)
 
 
-def _format_text(head: str, text: str, redactor: Redactor, before: str | None) -> Iterator[str]:
+def _format_text(head: str, text: str, redactor: Redactor, before: str | None, whole: bool) -> Iterator[str]:
     size = format_count(len(text), "character")
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     start = f"{head} {size}, SHA-256 {digest}"
@@ -53,7 +57,7 @@ def _format_text(head: str, text: str, redactor: Redactor, before: str | None) -
     elif changes is not None and sum(map(len, changes)) <= max(LONG_CHARS, len(text)):
         yield f"{start}; what would change in the file:"
         yield from (f"    {quote_as_json(line)}" for line in changes)
-    elif len(text) <= LONG_CHARS:
+    elif whole or len(text) <= LONG_CHARS:
         yield f"{start}:"
         yield from format_text_lines(text, redactor)
     else:
@@ -61,6 +65,15 @@ def _format_text(head: str, text: str, redactor: Redactor, before: str | None) -
         yield from format_text_lines(text[:PART_CHARS], redactor)
         yield f"    ({format_count(len(text) - 2 * PART_CHARS, 'character')} not shown here)"
         yield from format_text_lines(text[-PART_CHARS:], redactor)
+
+
+def format_decoded_lines(content: Any, redactor: Redactor, whole: bool) -> Iterator[str]:
+    """Show the text that base64 stands for, which nobody can read. Nothing if it is no text."""
+    try:
+        text = base64.b64decode(content).decode()
+    except (ValueError, TypeError):
+        return
+    yield from _format_text("    (decoded, this is a text)", text, redactor, None, whole)
 
 
 def format_text_lines(text: str, redactor: Redactor) -> Iterator[str]:

@@ -5,7 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_server.calls.approval_arguments import format_argument_lines, format_value, lift_quotes, mark_secrets
-from mcp_server.calls.approval_contents import format_content_lines, is_content, is_long_content
+from mcp_server.calls.approval_contents import (
+    format_content_lines,
+    format_decoded_lines,
+    is_content,
+    is_long_content,
+)
 from mcp_server.guards.git_index import Tracking
 from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
@@ -51,11 +56,13 @@ def format_question(
 ) -> str:
     """Describe everything that would happen, the deciding part first. Every character is visible, and nothing is left
     out but known secrets, which are marked. No argument can write a line of the question. `brief`: shorten long
-    contents of files, and nothing else."""
+    contents of files, unless the file is protected, and nothing else."""
     leads = leads or {}
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
     effect = decision.demand.effect if decision.demand else tool.effect
     why, quotes = lift_quotes(decision.reason, decision.rule)
+    # Other programs run what such a file says, so the middle of it is no place to hide a line.
+    show_all = decision.demand is not None and decision.demand.always_asks
     lines = [
         f"{SERVER} asks before it runs the tool `{tool.name}`.",
         mark_secrets(why, redactor),
@@ -67,9 +74,11 @@ def format_question(
     for name in sort_names(tool, arguments):
         if brief and is_content(tool, name) and is_long_content(arguments[name]):
             before = find_replaced_text(leads) if name == "content" else None
-            lines += format_content_lines(name, arguments[name], redactor, before)
+            lines += format_content_lines(name, arguments[name], redactor, before, whole=show_all)
         else:
             lines += format_argument_lines(name, arguments[name], redactor)
+        if arguments.get("encoding") == "base64" and is_content(tool, name):
+            lines += format_decoded_lines(arguments[name], redactor, whole=show_all or not brief)
         if name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
     lines += _format_file_lines(find_overwritten_files(leads), seen)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, print_json, say, say_prose
+from mcp_server.cli.output import CliError, print_json, say, say_foreign, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import add_server
 from mcp_server.cli.target import write_to_state
@@ -97,9 +97,8 @@ def show_question(approval: "Approval", text: str, now: int, glance: str = "") -
         f"  {standing}, asked {format_time(approval.asked)}, expires {format_time(approval.expires)}",
     )
     if glance:
-        say(f"  call: {glance}")
-    for line in text.split("\n"):
-        say(f"  {line}")
+        say_foreign(f"call: {glance}", "  ", "> ")
+    say_foreign(text, "  ", "> ")
     say()
 
 
@@ -223,8 +222,19 @@ def run_approve(arguments: argparse.Namespace) -> int:
         approve_always(arguments, settings, question)
         return 0
     scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
+    if sys.stdin.isatty():
+        confirm_approval(question, scope)
     say_approved(answer_question(settings, question.id, ApprovalAnswer.YES, scope), question)
     return 0
+
+
+def confirm_approval(question: "Approval", scope: "ApprovalScope") -> None:
+    """Show what would be approved. Whoever told you the id may have told you something else about the call."""
+    refuse_settled(question)
+    show_question(question, question.whole or question.message, time.time_ns())
+    print(f"Approve {describe_scope(question, scope)}? [y/N] ", end="", flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CliError(f"nothing was approved; the question is still open. To refuse the call: `deny {question.id}`.")
 
 
 def approve_always(arguments: argparse.Namespace, settings: "Settings", question: "Approval") -> None:

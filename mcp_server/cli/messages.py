@@ -7,7 +7,7 @@ from functools import partial
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, note, print_json, say, say_prose
+from mcp_server.cli.output import CliError, note, print_json, say, say_foreign, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.model.sessions import parse_session_id
 from mcp_server.views.posture import NOT_YET, open_state_reader
@@ -69,8 +69,8 @@ def show(messages: Sequence["Message"], with_read: bool, reader: str) -> None:
         sender = parse_session_id(message.session) or "menugate"
         head = f"{format_time(message.at) if message.at else 'at startup'}  {owner}{sender}"
         say((message.id, "bold"), ("  " + head, "dim"), "" if message.read else ("  new", "yellow"))
-        # Every line of foreign text gets a mark that none of our own lines begins with.
-        say(indent(message.text, "| ", lambda _line: True))
+        # A mark that none of our own lines begins with.
+        say_foreign(message.text, "| ", "| ")
         for path in message.attachments:
             say(f"  attached: {format_one_line(path)}")
         if message.reply:

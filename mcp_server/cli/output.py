@@ -4,11 +4,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from textwrap import fill
 from typing import Any, Protocol, TextIO
+from unicodedata import east_asian_width
 
 from mcp_server.model.text import escape_for_person
 from mcp_server.settings import may_use_colours, read_columns
@@ -87,6 +88,31 @@ def say(*parts: str | tuple[str, str]) -> None:
         for part in parts
     )
     print("".join(pieces), flush=True)
+
+
+def say_foreign(text: str, lead: str, more: str) -> None:
+    """Print text that is not menugate's own. No part of it may begin a row of the terminal, where it could look like a
+    line of ours: `lead` goes before each line, and `more` before the rest of a line that is too long."""
+    width = get_width(sys.stdout) - max(len(lead), len(more))
+    for line in escape_for_person(text).split("\n"):
+        for number, part in enumerate(cut_to_width(line.expandtabs(), width)):
+            print((more if number else lead) + part)
+    sys.stdout.flush()
+
+
+def cut_to_width(line: str, width: int) -> Iterator[str]:
+    """Cut it where the terminal would go on in its next row; not at all if the terminal is too narrow, or none."""
+    if width < MIN_CELL:
+        yield line
+        return
+    start = columns = 0
+    for at, character in enumerate(line):
+        needs = 2 if east_asian_width(character) in "WF" else 1
+        if columns + needs > width:
+            yield line[start:at]
+            start, columns = at, 0
+        columns += needs
+    yield line[start:]
 
 
 def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:

@@ -89,7 +89,6 @@ class ApprovedCall:
 
     @classmethod
     def build_from_demand(cls, session: Session, posture: Posture, tool: str, demand: Demand, digest: str) -> Self:
-        unprotected = demand.confirm is None or demand.waivable
         return cls(
             principal=session.principal,
             session=session.id,
@@ -101,7 +100,7 @@ class ApprovedCall:
             effect=demand.effect,
             profile=demand.profile,
             arguments_sha256=digest,
-            lasting=unprotected and demand.effect not in ASKING,
+            lasting=not demand.always_asks and demand.effect not in ASKING,
             place=session.place,
             posture=" ".join(str(getattr(posture, axis)) for axis in AXES),
         )

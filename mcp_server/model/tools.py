@@ -117,6 +117,11 @@ class Demand:
     instead: tuple[str, ...] = ()
     """Tools that can do the same at the lower profile."""
 
+    @property
+    def always_asks(self) -> bool:
+        """True if no rule, no profile and no approval for a session skips the question."""
+        return self.confirm is not None and not self.waivable
+
 
 class RuleSubject(StrEnum):
     """How the specifier in `tool(specifier)` is compared with the argument that rules are about."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import pytest
 from hypothesis import given
@@ -135,3 +136,15 @@ def test_the_first_screen_is_there_at_once(home: Path) -> None:
         check=True,
     )
     assert said.stdout.splitlines()[-1] == "[]"
+
+
+@given(st.text(st.sampled_from(list("ab \t\n界🌈\x1b\u2028>|")), max_size=300), st.integers(20, 90))
+def test_no_part_of_foreign_text_begins_a_row(text: str, width: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", str(width))
+        output.say_foreign(text, "  ", "> ")
+    rows = out.getvalue().removesuffix("\n").split("\n")
+    assert all(row.startswith(("  ", "> ")) for row in rows)
+    assert all(sum(2 if east_asian_width(sign) in "WF" else 1 for sign in row) <= width for row in rows)
+    lines = "".join(row[2:] if row.startswith("> ") else f"\n{row[2:]}" for row in rows)[1:]
+    assert lines == "\n".join(line.expandtabs() for line in escape_for_person(text).split("\n"))
