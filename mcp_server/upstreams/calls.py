@@ -7,14 +7,14 @@ server while the client answers, and goes on when the client calls again with th
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_one_line
-from mcp_server.model.upstreams import UpstreamCaller, WireResult
+from mcp_server.model.upstreams import HttpTarget, UpstreamCaller, WireResult
 from mcp_server.upstreams.connection import Connection
 from mcp_server.upstreams.instance import UpstreamInstance
 from mcp_server.upstreams.messages import LinkClosed
@@ -65,7 +65,8 @@ class UpstreamCall:
     _connection: Connection | None = None
     _request: OpenRequest | None = None
     _in_turn: Connection | None = None
-    _done: bool = field(default=False)
+    _done: bool = False
+    _sent_again: bool = False
 
     async def run(self) -> WireResult:
         """Send it and follow it to its end, or raise `Parked`."""
@@ -159,6 +160,10 @@ class UpstreamCall:
                 case Failed(error):
                     if isinstance(error, LinkClosed):
                         raise self._build_fault(error)
+                    if self._lost_session(error):
+                        connection.peer.close(LinkClosed("the server has forgotten the session"))
+                        await self._send(self.params)
+                        continue
                     connection.answered += 1
                     raise self._build_error(error)
                 case Noticed(method, params):
@@ -166,6 +171,14 @@ class UpstreamCall:
                 case Asked() as asked:
                     self._begin_round(build_round_of_request(asked))
                     return None
+
+    def _lost_session(self, error: UpstreamError) -> bool:
+        """Has the server forgotten our session, before it ran anything? Then the call is sent again, once."""
+        lost = error.code == INVALID_REQUEST and "session" in error.message.lower()
+        if not lost or self._sent_again or not isinstance(self.instance.mount.target, HttpTarget):
+            return False
+        self._sent_again = True
+        return True
 
     async def _get_next(self) -> tuple[Connection, InboxItem]:
         assert self._connection is not None and self._request is not None
