@@ -7,7 +7,7 @@ server while the client answers, and goes on when the client calls again with th
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -51,14 +51,23 @@ class Parked(Exception):
         self.cause = cause
 
 
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How a call is sent, beside its params."""
+
+    seconds: float
+    """How long the server may take. The time does not pass while it waits for the user."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """More headers for servers that are reached over HTTP."""
+
+
 @dataclass(eq=False)
 class UpstreamCall:
     instance: UpstreamInstance
     method: str
     params: Mapping[str, Any]
     caller: UpstreamCaller
-    seconds_left: float
-    """Of the time that the server may take; it does not pass while the server waits for the user."""
+    limits: CallLimits
     round: Round | None = None
     """The questions it waits for."""
     rounds: int = 0
@@ -67,6 +76,10 @@ class UpstreamCall:
     _in_turn: Connection | None = None
     _done: bool = False
     _sent_again: bool = False
+    _seconds_left: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seconds_left = self.limits.seconds
 
     async def run(self) -> WireResult:
         """Send it and follow it to its end, or raise `Parked`."""
@@ -107,7 +120,7 @@ class UpstreamCall:
         connection = await self.instance.connect()
         await self._take_turn(connection)
         try:
-            self._request = await connection.send_call(self.method, params, self.caller)
+            self._request = await connection.send_call(self.method, params, self.caller, self.limits.headers)
             self._connection = connection
         except LinkClosed as closed:
             connection.peer.close(closed)
@@ -183,9 +196,9 @@ class UpstreamCall:
     async def _get_next(self) -> tuple[Connection, InboxItem]:
         assert self._connection is not None and self._request is not None
         began = anyio.current_time()
-        with anyio.move_on_after(self.seconds_left):
+        with anyio.move_on_after(self._seconds_left):
             item = await self._request.get()
-            self.seconds_left -= anyio.current_time() - began
+            self._seconds_left -= anyio.current_time() - began
             return self._connection, item
         await self.abandon("it took too long")
         name = self.instance.mount.name

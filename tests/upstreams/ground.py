@@ -24,7 +24,7 @@ from mcp_server.model.upstreams import (
     UpstreamCaller,
     UpstreamChange,
 )
-from mcp_server.upstreams.links import LinkOpener
+from mcp_server.upstreams.links import LinkOpener, build_upstreams
 from mcp_server.upstreams.servers import UpstreamServers
 
 SERVERS = Path(__file__).parent / "servers"
@@ -126,7 +126,7 @@ async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]
     )
     opener = LinkOpener(host, folder / "logs", OWNER, Destinations())
     changes: list[UpstreamChange] = []
-    servers = UpstreamServers(opener.open_link, work.as_uri(), OWNER, changes.append)
+    servers = build_upstreams(opener, work, changes.append)
     servers.set_mounts(mounts)
     try:
         yield Ground(servers, host, folder / "logs", changes)
