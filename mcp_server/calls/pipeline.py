@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
-from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
+from mcp_server.calls.approval_binding import collect_targets, look_up_demand, look_up_facts, rehearse_call
 from mcp_server.calls.approval_text import SEEN, STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
@@ -32,7 +32,7 @@ from mcp_server.calls.resolver import (
     advise_thinking_with_handle,
     announce_move,
 )
-from mcp_server.calls.results import ResultFilter, append_note, check_ending
+from mcp_server.calls.results import ResultFilter, append_note, build_refusal_problem, check_ending
 from mcp_server.calls.running_calls import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.stops import StopOrders
@@ -41,7 +41,7 @@ from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.reports import LATEST, format_summary_address
-from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.results import Code, Ending, Problem, Question, Refusal, has_failed
 from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.policy.decision import decide
@@ -171,7 +171,15 @@ class Pipeline:
         within = call.request.within.tool if call.request.within else None
         judged = Call(call.tool.name, call.arguments, approved, spent, within, call.led, call.beneath)
         session = replace(live.session, mode=mode.name) if mode else live.session
-        return decide(call.tool, judged, session, posture, self.current_policy.policy)
+        decision = decide(call.tool, judged, session, posture, self.current_policy.policy)
+        if mode or decision.verdict is not Verdict.ALLOW or not call.tool.looks_there(call.arguments):
+            return decision
+        # Earlier calls may have left something where it would run.
+        context = self._build_context(call, posture, decision, 0)
+        there = await look_up_demand(call.tool, context, call.arguments, partial(self.failed, call.tool.name))
+        if isinstance(there, Problem):
+            return Decision(Verdict.DENY, Layer.CONFIRMATION, there.code, there.message, there.way_out)
+        return decide(call.tool, replace(judged, demand=there), session, posture, self.current_policy.policy)
 
     async def enter_carried_mode(self, call: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""
@@ -276,10 +284,8 @@ class Pipeline:
         if not call.tool.meta:
             self.spend(call, result)
             if posture.reasoning:
-                session_before = await self.runs.advance_stage(
-                    call.live, effect not in READING, isinstance(result, Problem)
-                )
-        how = "done" if isinstance(result, Done) else "problem"
+                session_before = await self.runs.advance_stage(call.live, effect not in READING, has_failed(result))
+        how = "problem" if has_failed(result) or isinstance(result, Question) else "done"
         self.recorder.record_outcome(call, underway, how, result, len(ending.text))
         if session_before is not None or context.opened_desk is not None:
             await announce_move(call, context.opened_desk, session_before)
@@ -348,8 +354,3 @@ class Pipeline:
         """Run a call that a tool makes for its own answer. It is a call like any other."""
         nested = build_nested_call(call, record, tool, arguments, self.current_policy.policy)
         return nested if isinstance(nested, Problem) else await self.run(nested)
-
-
-def build_refusal_problem(decision: Decision) -> Problem:
-    data = {"layer": str(decision.layer), "rule": decision.rule} if decision.layer else None
-    return Problem(decision.code or Code.INTERNAL, decision.reason, decision.way_out, data)

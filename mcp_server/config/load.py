@@ -238,10 +238,12 @@ def _get_places(settings: Settings | None) -> "tuple[Path | None, Callable[[], M
     """Return the workspace, and what the entries of `mcpServers` are read against."""
 
     def build_mount_places() -> "MountPlaces":
-        from mcp_server.config.value_references import MountPlaces  # most people mount nothing
+        from mcp_server.config.secrets import build_secret_finder  # most people mount nothing
+        from mcp_server.config.value_references import MountPlaces, ValueSources
 
         assert settings is not None
-        return MountPlaces(settings.workspace, settings.search_path)
+        sources = ValueSources(secret=build_secret_finder(settings))
+        return MountPlaces(settings.workspace, settings.search_path, sources)
 
     return (settings.workspace, build_mount_places) if settings else (None, None)
 

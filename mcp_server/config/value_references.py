@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Leaf
+from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.model.text import quote_exactly
 from mcp_server.settings import find_variable
 
@@ -26,7 +27,7 @@ class ValueSources:
 
     variable: Callable[[str], str | None] = find_variable
     secret: Callable[[str], str | None] = _find_no_secret
-    """Finds a secret that the user stored; None if there is none of that name."""
+    """Finds a secret that the user stored. If there is none of that name, it returns None or says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,11 @@ class ValueReader:
         return ""
 
     def _fill_in_secret(self, name: str, leaf: Leaf) -> str:
-        value = self.sources.secret(name)
+        try:
+            value = self.sources.secret(name)
+        except SecretUnavailable as wrong:
+            self.findings.add(leaf.place, str(wrong).rstrip("."))
+            return ""
         if value is None:
             self.findings.add(
                 leaf.place, f"there is no secret {quote_exactly(name)}; store it with `menugate secret set {name}`"

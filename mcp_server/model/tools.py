@@ -170,6 +170,9 @@ class Tool:
     demand: Callable[[Arguments], Demand] | None = None
     """Returns what a call with these arguments needs; None if every call needs the same. It must be pure, and gets only
     arguments that fit the schema."""
+    demand_there: Callable[["Context", Arguments, Demand], Awaitable[Demand]] | None = None
+    """Looks where a call that `stays` would run, and returns what it needs there, given its demand. It may need more
+    than its arguments show, because of what earlier calls left there. Called only for a call that may run otherwise."""
     written: str | None = None
     """How menus and rules refer to the tool, if not by its name: `server:tool` for a tool of an upstream server."""
     subject: tuple[str, RuleSubject] | None = None
@@ -207,6 +210,14 @@ class Tool:
     """How much of a result is shown. The rest goes to a file that `Read` can open."""
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
+    shown: Schema | None = None
+    """The schema that clients see, if it is not that of the arguments: fixed arguments are not in it."""
+    fixed: Arguments = field(default_factory=dict[str, Any])
+    """Arguments that the operator set. Every call has them, and no caller can give them."""
+    hidden: frozenset[str] = frozenset()
+    """Arguments that no caller can give, although the schema may allow them."""
+    entry: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """More of its entry in `tools/list`, in the protocol's shape, such as icons."""
     places: tuple[str, ...] = field(init=False, compare=False)
     """The arguments that name places in the workspace."""
 
@@ -215,6 +226,11 @@ class Tool:
             object.__setattr__(self, "hints", HINTS.get(self.effect, UNSAID))
         subject = (self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ()
         object.__setattr__(self, "places", self.paths or subject)
+
+    @property
+    def offered(self) -> Schema:
+        """The schema of the arguments that a caller can give."""
+        return self.arguments if self.shown is None else self.shown
 
     def make_paths_relative(self, arguments: Arguments, root: str) -> Arguments:
         """Write every path below the workspace relative to it.
@@ -238,6 +254,10 @@ class Tool:
         base = arguments.get(self.base) if self.base and name != self.base else None
         relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
         return f"{base}/{path}" if relative else path
+
+    def looks_there(self, arguments: Arguments) -> bool:
+        """True if what a call needs depends on what earlier calls have left where it would run."""
+        return self.demand_there is not None and self.stays(arguments)
 
     def get_demand(self, arguments: Arguments) -> Demand:
         if self.demand is None:

@@ -202,6 +202,14 @@ class UpstreamChange:
     """Whose instance it was, for a resource; empty if everybody shares it."""
 
 
+class UpstreamAccess(Protocol):
+    """What a tool may ask of the servers behind menugate during one call."""
+
+    async def call_tool(self, server: str, tool: str, arguments: Arguments) -> WireResult:
+        """Call the tool that this call is about, by the server's own name for it; any other is refused."""
+        ...
+
+
 class Upstreams(Protocol):
     """The way to the servers behind menugate. If a server cannot be reached, breaks off or breaks the protocol, a
     `Refusal` says so; a result that the server itself marks as an error is returned as it is. A protocol error is a
