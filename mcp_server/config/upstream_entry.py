@@ -20,6 +20,7 @@ from mcp_server.config.shapes import (
     get_strings,
     get_text,
 )
+from mcp_server.config.upstream_defaults import find_default_serve
 from mcp_server.config.upstream_schema import ENTRY, FOREIGN, TRANSPORTS
 from mcp_server.config.value_references import MountPlaces, ValueReader, list_secret_names
 from mcp_server.model.posture import Profile
@@ -92,7 +93,7 @@ class EntryReader:
             slug=slug_server(self.name),
             target=target,
             source=self.place.source,
-            serve=Serve(get_text(fields, "serve") or Serve.PRINCIPAL),
+            serve=Serve(get_text(fields, "serve") or find_default_serve(target)),
             changes=CatalogueChanges(get_text(fields, "changes") or CatalogueChanges.ASK),
             era=ProtocolEra(get_text(fields, "era") or ProtocolEra.AUTO),
             tools=self._read_shapes(fields),

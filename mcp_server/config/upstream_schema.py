@@ -105,7 +105,10 @@ ENTRY = RecordField(
         "timeout": KeySpec(SECONDS, "seconds that one call may take (default: 60)"),
         "start_timeout": KeySpec(SECONDS, "seconds until it must have started (default: 30)"),
         "idle": KeySpec(SECONDS, "seconds without a call until it is stopped (default: 600)"),
-        "serve": KeySpec(EnumField(tuple(Serve)), "who shares one running server (default: principal)"),
+        "serve": KeySpec(
+            EnumField(tuple(Serve)),
+            "who shares one running server (default: session for known stateful servers, else principal)",
+        ),
         "changes": KeySpec(
             EnumField(tuple(CatalogueChanges)), "what happens to tools that are new or changed (default: ask)"
         ),

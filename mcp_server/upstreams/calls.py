@@ -14,7 +14,7 @@ import anyio
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_one_line
-from mcp_server.model.upstreams import UpstreamCaller, WireResult
+from mcp_server.model.upstreams import HttpTarget, UpstreamCaller, WireResult
 from mcp_server.upstreams.connection import Connection
 from mcp_server.upstreams.instance import UpstreamInstance
 from mcp_server.upstreams.messages import LinkClosed
@@ -51,21 +51,35 @@ class Parked(Exception):
         self.cause = cause
 
 
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How a call is sent, beside its params."""
+
+    seconds: float
+    """How long the server may take. The time does not pass while it waits for the user."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """More headers for servers that are reached over HTTP."""
+
+
 @dataclass(eq=False)
 class UpstreamCall:
     instance: UpstreamInstance
     method: str
     params: Mapping[str, Any]
     caller: UpstreamCaller
-    seconds_left: float
-    """Of the time that the server may take; it does not pass while the server waits for the user."""
+    limits: CallLimits
     round: Round | None = None
     """The questions it waits for."""
     rounds: int = 0
     _connection: Connection | None = None
     _request: OpenRequest | None = None
     _in_turn: Connection | None = None
-    _done: bool = field(default=False)
+    _done: bool = False
+    _sent_again: bool = False
+    _seconds_left: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seconds_left = self.limits.seconds
 
     async def run(self) -> WireResult:
         """Send it and follow it to its end, or raise `Parked`."""
@@ -106,7 +120,7 @@ class UpstreamCall:
         connection = await self.instance.connect()
         await self._take_turn(connection)
         try:
-            self._request = await connection.send_call(self.method, params, self.caller)
+            self._request = await connection.send_call(self.method, params, self.caller, self.limits.headers)
             self._connection = connection
         except LinkClosed as closed:
             connection.peer.close(closed)
@@ -159,6 +173,10 @@ class UpstreamCall:
                 case Failed(error):
                     if isinstance(error, LinkClosed):
                         raise self._build_fault(error)
+                    if self._lost_session(error):
+                        connection.peer.close(LinkClosed("the server has forgotten the session"))
+                        await self._send(self.params)
+                        continue
                     connection.answered += 1
                     raise self._build_error(error)
                 case Noticed(method, params):
@@ -167,12 +185,20 @@ class UpstreamCall:
                     self._begin_round(build_round_of_request(asked))
                     return None
 
+    def _lost_session(self, error: UpstreamError) -> bool:
+        """Has the server forgotten our session, before it ran anything? Then the call is sent again, once."""
+        lost = error.code == INVALID_REQUEST and "session" in error.message.lower()
+        if not lost or self._sent_again or not isinstance(self.instance.mount.target, HttpTarget):
+            return False
+        self._sent_again = True
+        return True
+
     async def _get_next(self) -> tuple[Connection, InboxItem]:
         assert self._connection is not None and self._request is not None
         began = anyio.current_time()
-        with anyio.move_on_after(self.seconds_left):
+        with anyio.move_on_after(self._seconds_left):
             item = await self._request.get()
-            self.seconds_left -= anyio.current_time() - began
+            self._seconds_left -= anyio.current_time() - began
             return self._connection, item
         await self.abandon("it took too long")
         name = self.instance.mount.name

@@ -70,8 +70,12 @@ class Connection:
     def __post_init__(self) -> None:
         self.peer = Peer(self.link, self._take_request, self._take_notice)
 
-    async def send_call(self, method: str, params: Mapping[str, Any], caller: UpstreamCaller) -> OpenRequest:
+    async def send_call(
+        self, method: str, params: Mapping[str, Any], caller: UpstreamCaller, more: Mapping[str, str]
+    ) -> OpenRequest:
+        """`more`: further HTTP headers."""
         stamped, headers = self.agreement.stamp(method, params)
+        headers.update(more)
         request = await self.peer.send_request(method, stamped, headers, reports=caller.progress is not None)
         self.calls[request] = caller
         return request

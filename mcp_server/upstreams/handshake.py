@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -59,6 +60,8 @@ class Agreement:
             CLIENT_CAPABILITIES_META_KEY: self.declared,
         }
         headers["mcp-method"] = method
+        if isinstance(name := params.get(NAME_BEARING_METHODS.get(method, "")), str):
+            headers["mcp-name"] = encode_header_value(name)
         return {**params, "_meta": {**params.get("_meta", {}), **own}}, headers
 
 

@@ -4,9 +4,9 @@ The client's own credentials are never sent. A private address is reached for yo
 network guard decides, as it does for tools.
 """
 
-from collections import Counter
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -43,8 +43,7 @@ class HttpLink:
 
     reading: Any
     writing: Any
-    statuses: Counter[int]
-    """How often each HTTP status came."""
+    watch: "WatchedTransport"
     _pace: MessagePace = field(default_factory=MessagePace)
 
     async def send(self, message: Message, headers: Mapping[str, str]) -> None:
@@ -55,14 +54,23 @@ class HttpLink:
             raise LinkClosed("the connection was lost") from None
 
     async def receive(self) -> Incoming:
-        try:
-            item = await self.reading.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            raise LinkClosed("the connection was lost") from None
+        item: Any = None
+        async with anyio.create_task_group() as tasks:
+
+            async def wait_for_failure() -> None:
+                await self.watch.failed.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait_for_failure)
+            with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                item = await self.reading.receive()
+            tasks.cancel_scope.cancel()
+        self.watch.raise_if_login_required()
+        if item is None:
+            raise LinkClosed(self.watch.reason or "the connection was lost")
         await self._pace.count_message()
         if isinstance(item, Exception):
             return BrokenMessage("a response is not a JSON-RPC message")
-        raise_if_login_required(self.statuses)
         return _from_sdk(item.message)
 
 
@@ -101,14 +109,43 @@ def build_mount_egress(target: HttpTarget, operator_list: Destinations, trusted:
     return Egress(None, parse_destinations((f"0.0.0.0/0:{port}", f"[::]/0:{port}")))
 
 
+class WatchedTransport(EgressTransport):
+    """Notices what the SDK's transports keep to themselves."""
+
+    def __init__(self, target: HttpTarget, egress: Egress) -> None:
+        super().__init__(egress, MAX_MESSAGE_BYTES, secure=target.url.lower().startswith("https:"))
+        self._posts_alone = target.transport is HttpTransport.SSE
+        self.failed = anyio.Event()
+        """Set when a message was not delivered although answers could still come; only over SSE."""
+        self.reason = ""
+        self._refused = ""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            response = await super().handle_async_request(request)
+        except httpx2.HTTPError as error:
+            self._note_failure(request, describe_http_error(error))
+            raise
+        self._refused = REFUSED.get(response.status_code, "")
+        if response.status_code >= 400:
+            self._note_failure(request, f"it answers {response.status_code}")
+        return response
+
+    def _note_failure(self, request: httpx2.Request, reason: str) -> None:
+        if self._posts_alone and request.method == "POST":
+            self.reason = reason
+            self.failed.set()
+
+    def raise_if_login_required(self) -> None:
+        if self._refused:
+            raise LoginRequired(self._refused)
+
+
 @asynccontextmanager
 async def open_http_link(target: HttpTarget, egress: Egress) -> AsyncGenerator[HttpLink, None]:
-    statuses: Counter[int] = Counter()
-
-    async def count_status(response: httpx2.Response) -> None:
-        statuses[response.status_code] += 1
-
-    transport = EgressTransport(egress, MAX_MESSAGE_BYTES, secure=target.url.lower().startswith("https:"))
+    # It logs every lost connection with its traceback; we say what matters in the state of the mount.
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+    transport = WatchedTransport(target, egress)
 
     def build_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
@@ -116,22 +153,15 @@ async def open_http_link(target: HttpTarget, egress: Egress) -> AsyncGenerator[H
             # Each call has a time limit of its own, and a stream of events may be silent for ever.
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
             transport=transport,
-            event_hooks={"response": [count_status]},
             trust_env=False,
         )
 
     try:
         async with OPENERS[target.transport](target.url, build_client) as (reading, writing):
-            yield HttpLink(reading, writing, statuses)
+            yield HttpLink(reading, writing, transport)
     except* httpx2.HTTPError as errors:
-        raise_if_login_required(statuses)
+        transport.raise_if_login_required()
         raise LinkClosed(describe_http_error(errors)) from None
-
-
-def raise_if_login_required(statuses: Counter[int]) -> None:
-    for status, reason in REFUSED.items():
-        if statuses.pop(status, 0):
-            raise LoginRequired(reason)
 
 
 def describe_http_error(error: BaseException) -> str:

@@ -7,10 +7,18 @@ from pathlib import Path
 
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.model.destinations import Destinations
-from mcp_server.model.upstreams import Mount, StdioTarget
+from mcp_server.model.upstreams import Mount, StdioTarget, UpstreamChange
 from mcp_server.upstreams.logs import UpstreamLog
 from mcp_server.upstreams.messages import Link
+from mcp_server.upstreams.servers import UpstreamServers
 from mcp_server.upstreams.stdio import open_stdio_link
+
+
+def build_upstreams(
+    opener: "LinkOpener", workspace: Path, on_change: Callable[[UpstreamChange], None]
+) -> UpstreamServers:
+    """Build the port over all mounts; `set_mounts` says which they are. Close it before the guards."""
+    return UpstreamServers(opener.open_link, workspace.as_uri(), opener.owner, on_change, opener.redact)
 
 
 @dataclass(frozen=True)

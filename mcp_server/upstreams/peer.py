@@ -104,24 +104,28 @@ class Peer:
     _ids: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     _open: dict[int, OpenRequest] = field(default_factory=dict[int, OpenRequest])
     _asked: set[int | str] = field(default_factory=set[int | str])
+    _closed: anyio.Event = field(default_factory=anyio.Event)
     _tasks: TaskGroup | None = None
 
     async def run(self) -> None:
-        """Receive until the connection ends, and then fail what is still open."""
-        try:
-            async with anyio.create_task_group() as self._tasks:
-                try:
-                    while True:
-                        self._take_safely(await self.link.receive())
-                except LinkClosed as closed:
-                    self.close(closed)
-                self._tasks.cancel_scope.cancel()
-        finally:
-            self.close(LinkClosed("menugate closed the connection"))
+        """Receive until the connection ends, or until it is closed."""
+        async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._stop_when_closed, self._tasks)
+            try:
+                while True:
+                    self._take_safely(await self.link.receive())
+            except LinkClosed as closed:
+                self.close(closed)
+
+    async def _stop_when_closed(self, tasks: TaskGroup) -> None:
+        await self._closed.wait()
+        tasks.cancel_scope.cancel()
 
     def close(self, reason: LinkClosed) -> None:
+        """Send nothing more, and fail what is still open."""
         if self.ended is None:
             self.ended = reason
+        self._closed.set()
         for request in list(self._open.values()):
             request.put(Failed(self.ended))
         self._open.clear()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import anyio
@@ -12,6 +12,7 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
 from mcp_server.model.upstreams import (
     Catalogue,
+    HttpTarget,
     Mount,
     Serve,
     UpstreamCaller,
@@ -20,7 +21,7 @@ from mcp_server.model.upstreams import (
     UpstreamStatus,
     WireResult,
 )
-from mcp_server.upstreams.calls import Parked, UpstreamCall
+from mcp_server.upstreams.calls import CallLimits, Parked, UpstreamCall
 from mcp_server.upstreams.instance import MAX_STARTS, InstanceEvents, UpstreamInstance
 from mcp_server.upstreams.messages import Link
 from mcp_server.upstreams.parked import ParkedCalls
@@ -52,6 +53,7 @@ class UpstreamServers:
     owner: str
     """The principal who runs this server. Others may be remote, and never share an instance with them."""
     on_change: Callable[[UpstreamChange], None] = lambda _: None
+    redact: Callable[[str], str] = str
     _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
     _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
@@ -97,9 +99,15 @@ class UpstreamServers:
         return known
 
     async def call_tool(self, mount: str, tool: str, arguments: Arguments, caller: UpstreamCaller) -> WireResult:
-        shape = self._find_mount(mount).tools.get(tool)
+        configured = self._find_mount(mount)
+        shape, known = configured.tools.get(tool), self._catalogues.get(mount)
         params = {"name": tool, "arguments": dict(arguments)}
-        return await self._call(mount, "tools/call", params, caller, shape.seconds if shape else None)
+        limits = CallLimits(shape.seconds if shape and shape.seconds else configured.call_seconds)
+        if isinstance(configured.target, HttpTarget) and known is not None:
+            from mcp_server.upstreams.param_headers import build_param_headers
+
+            limits = replace(limits, headers=build_param_headers(known, tool, arguments, shape, self.redact))
+        return await self._call(mount, "tools/call", params, caller, limits)
 
     async def read_resource(self, mount: str, uri: str, caller: UpstreamCaller) -> WireResult:
         return await self._call(mount, "resources/read", {"uri": uri}, caller)
@@ -131,7 +139,12 @@ class UpstreamServers:
             await asyncio.wait(self._ending)
 
     async def _call(
-        self, mount: str, method: str, params: Mapping[str, Any], caller: UpstreamCaller, seconds: float | None = None
+        self,
+        mount: str,
+        method: str,
+        params: Mapping[str, Any],
+        caller: UpstreamCaller,
+        limits: CallLimits | None = None,
     ) -> WireResult:
         instance = self._find_instance(mount, caller)
         call = self._parked.take(mount, method, params, caller)
@@ -139,7 +152,7 @@ class UpstreamServers:
             if call is not None:
                 return instance.add_note(method, await call.resume(caller))
             sent = {**params, "_meta": dict(caller.meta)} if caller.meta else params
-            call = UpstreamCall(instance, method, sent, caller, seconds or instance.mount.call_seconds)
+            call = UpstreamCall(instance, method, sent, caller, limits or CallLimits(instance.mount.call_seconds))
             return instance.add_note(method, await call.run())
         except Parked as parked:
             assert call is not None

@@ -1,5 +1,6 @@
 """What the tests of mounted servers stand on: the real processes, the port over them, and a client that records."""
 
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -14,8 +15,16 @@ from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.model.destinations import Destinations
 from mcp_server.model.processes import ProcessLimits
-from mcp_server.model.upstreams import Mount, StdioTarget, UpstreamCaller, UpstreamChange
-from mcp_server.upstreams.links import LinkOpener
+from mcp_server.model.upstreams import (
+    HttpTarget,
+    HttpTransport,
+    Mount,
+    ProtocolEra,
+    StdioTarget,
+    UpstreamCaller,
+    UpstreamChange,
+)
+from mcp_server.upstreams.links import LinkOpener, build_upstreams
 from mcp_server.upstreams.servers import UpstreamServers
 
 SERVERS = Path(__file__).parent / "servers"
@@ -73,6 +82,31 @@ def script(name: str, *words: str, **more: Any) -> Mount:
 
 
 @dataclass
+class FarServer:
+    """The ordinary server in a process of its own, over HTTP."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    log: Path
+
+    @classmethod
+    def start(cls, log: Path, port: int = 0) -> "FarServer":
+        words = [sys.executable, str(SERVERS / "ordinary.py"), str(port)]
+        with log.open("a") as errors:
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert process.stdout is not None
+        return cls(process, int(process.stdout.readline()), log)
+
+    def mount(self, how: str, era: ProtocolEra = ProtocolEra.AUTO) -> Mount:
+        url = f"http://127.0.0.1:{self.port}/{'mcp' if how == 'http' else 'sse'}"
+        return Mount("ordinary", "ordinary", HttpTarget(url, HttpTransport(how)), era=era)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@dataclass
 class Ground:
     servers: UpstreamServers
     host: CommandHost
@@ -92,7 +126,7 @@ async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]
     )
     opener = LinkOpener(host, folder / "logs", OWNER, Destinations())
     changes: list[UpstreamChange] = []
-    servers = UpstreamServers(opener.open_link, work.as_uri(), OWNER, changes.append)
+    servers = build_upstreams(opener, work, changes.append)
     servers.set_mounts(mounts)
     try:
         yield Ground(servers, host, folder / "logs", changes)

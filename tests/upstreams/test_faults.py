@@ -14,6 +14,7 @@ import yaml
 from mcp_server.model.results import Refusal
 from mcp_server.model.upstreams import UpstreamChange
 from mcp_server.upstreams.servers import UpstreamServers
+from tests.sizes import FULL
 from tests.upstreams.ground import caller, grounded, script
 
 pytestmark = pytest.mark.anyio
@@ -108,3 +109,33 @@ async def test_a_flood_of_changes_is_read_at_most_four_times_a_second(tmp_path: 
         reads = (tmp_path / "count.lists").read_text().count(".")
         assert 3 <= reads <= 4 * passed + 4
         assert UpstreamChange("raw", "catalogue") in ground.changes
+
+
+HARMFUL = ["endless_line", "huge_line", "big", "notices", "stderr", "list_changed", "crash", "hang"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("how", HARMFUL)
+async def test_the_loop_and_the_memory_hold(tmp_path: Path, how: str) -> None:
+    """At full size only: beside other tests the clock says nothing."""
+    bad = script("raw", how, call_seconds=10.0)
+    async with grounded(tmp_path, script("raw", "", called="healthy"), bad) as ground:
+        await ground.servers.get_catalogue("healthy", caller())
+        async with watched(ground.servers) as calm:
+            await anyio.sleep(1.0)
+        Path("/proc/self/clear_refs").write_text("5")  # forget the highest memory so far
+        before = read_peak_memory()
+        async with watched(ground.servers) as busy:
+            await outcome(ground.servers, "one")
+            await anyio.sleep(1.0)
+        assert read_peak_memory() - before < 32 << 10
+        if FULL:
+            assert share(busy.lags, 0.99) < 0.05, busy.describe()
+            # A floor, below which the difference is the clock's.
+            assert share(busy.calls, 0.99) < max(2 * share(calm.calls, 0.99), 0.01), (calm.describe(), busy.describe())
+
+
+def read_peak_memory() -> int:
+    """In kilobytes."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))

@@ -64,7 +64,7 @@ def test_nothing_that_a_server_sends_breaks_the_connection(messages: list[dict[s
         link = Played(deque([*messages, {"id": 1, "result": {"right": True}}]))
         connection = Connection(script("raw"), link, "file:///work", lambda _: None)
         connection.agreement = Agreement("2025-06-18")
-        request = await connection.send_call("tools/call", {}, caller())
+        request = await connection.send_call("tools/call", {}, caller(), {})
         await connection.peer.run()
         assert str(connection.peer.ended) == "it ended"
         theirs = next(

@@ -11,13 +11,12 @@ import anyio
 import pytest
 
 from mcp_server.model.results import Code, Refusal
-from mcp_server.model.upstreams import ProtocolEra, WireResult
+from mcp_server.model.upstreams import Mount, ProtocolEra, WireResult
 from mcp_server.upstreams.servers import UpstreamServers
 from tests.clients.waiting import async_becomes_true
 from tests.upstreams.ground import Recorder, caller, grounded, script
 
 pytestmark = pytest.mark.anyio
-ERAS = [ProtocolEra.LEGACY, ProtocolEra.MODERN]
 BOTH = ("elicitation", "elicitation.url")
 
 
@@ -52,13 +51,13 @@ async def ask(servers: UpstreamServers, client: Recorder, session: str = "s1", *
     return text_of(await servers.call_tool("ordinary", "ask", arguments, caller(client, session)))
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("mode", ["form", "url"])
 async def test_a_question_reaches_the_client_and_its_answer_the_server(
-    tmp_path: Path, era: ProtocolEra, mode: str
+    tmp_path: Path, ordinary: Mount, mode: str
 ) -> None:
+    era = ordinary.era
     client = Recorder(abilities=BOTH, answers={"action": "accept", "content": {"colour": "red"}})
-    async with grounded(tmp_path, script("ordinary", era=era)) as ground:
+    async with grounded(tmp_path, ordinary) as ground:
         answer = await ask(ground.servers, client, mode=mode)
         assert answer["action"] == "accept" and answer["content"] == {"colour": "red"}
         assert answer.get("state") == ("state of the server" if era is ProtocolEra.MODERN else None)
@@ -69,10 +68,9 @@ async def test_a_question_reaches_the_client_and_its_answer_the_server(
             assert params["url"] == "https://a.example/in" and params["elicitationId"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_a_call_waits_for_an_answer_that_comes_with_another_request(tmp_path: Path, era: ProtocolEra) -> None:
+async def test_a_call_waits_for_an_answer_that_comes_with_another_request(tmp_path: Path, ordinary: Mount) -> None:
     client = AskingAgain(abilities=BOTH, answers={"action": "accept", "content": {"colour": "blue"}})
-    async with grounded(tmp_path, script("ordinary", era=era)) as ground:
+    async with grounded(tmp_path, ordinary) as ground:
         with pytest.raises(CallEnded):
             await ask(ground.servers, client)
         client.answer()
@@ -80,7 +78,6 @@ async def test_a_call_waits_for_an_answer_that_comes_with_another_request(tmp_pa
         assert len(client.asked) == 1
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("other", [{"principal": "guest"}, {"session": "s2"}])
 async def test_nobody_else_can_answer(tmp_path: Path, era: ProtocolEra, other: dict[str, str]) -> None:
     client = AskingAgain(abilities=BOTH)
@@ -95,7 +92,6 @@ async def test_nobody_else_can_answer(tmp_path: Path, era: ProtocolEra, other: d
         assert list(client.carried) != first
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_other_arguments_are_another_call(tmp_path: Path, era: ProtocolEra) -> None:
     client = AskingAgain(abilities=BOTH)
     async with grounded(tmp_path, script("ordinary", era=era)) as ground:

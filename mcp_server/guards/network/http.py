@@ -44,12 +44,18 @@ class EgressStream(httpcore2.AsyncNetworkStream):
         self._reader, self._writer = streams
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return await self._reader.read(max_bytes)
+        try:
+            return await self._reader.read(max_bytes)
+        except OSError as error:
+            raise httpcore2.ReadError(str(error)) from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if buffer:
-            self._writer.write(buffer)
-            await self._writer.drain()
+            try:
+                self._writer.write(buffer)
+                await self._writer.drain()
+            except OSError as error:
+                raise httpcore2.WriteError(str(error)) from error
 
     async def aclose(self) -> None:
         await close_writer(self._writer)
@@ -61,6 +67,9 @@ class EgressStream(httpcore2.AsyncNetworkStream):
         return self
 
     def get_extra_info(self, info: str) -> Any:
+        if info == "is_readable":
+            # Of a connection that is kept: that the other side has closed it.
+            return self._reader.at_eof()
         return self._writer.get_extra_info("ssl_object") if info == "ssl_object" else None
 
 

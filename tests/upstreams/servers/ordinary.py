@@ -1,18 +1,29 @@
 """An ordinary server, made with the SDK's low-level server, which speaks both eras over stdio."""
 
 import json
+import socket
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import mcp_types as types
+import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.sse import SseServerTransport
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
 
 TOOLS = ["echo", "add", "fail", "slow", "progress", "ask", "log", "change"]
 BUS = InMemorySubscriptionBus()
@@ -97,8 +108,8 @@ async def read_resource(ctx: object, params: types.ReadResourceRequestParams) ->
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text="noted")])
 
 
-async def main() -> None:
-    server = Server(
+def build_server() -> Server[Any]:
+    server = OrdinaryServer(
         "ordinary",
         version="1.2",
         instructions="Be ordinary.",
@@ -108,8 +119,59 @@ async def main() -> None:
         on_read_resource=read_resource,
         on_subscriptions_listen=ListenHandler(BUS),
     )
+    server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, ignore)
+    return server
+
+
+async def ignore(ctx: object, params: object) -> None:
+    return None
+
+
+class OrdinaryServer(Server[Any]):
+    def create_initialization_options(self, *_: Any, **__: Any) -> InitializationOptions:
+        return super().create_initialization_options(NotificationOptions(True, True, True))
+
+
+async def serve_stdio() -> None:
+    server = build_server()
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options(NotificationOptions(True, True, True)))
+        await server.run(reading, writing, server.create_initialization_options())
 
 
-anyio.run(main)
+def build_app(server: Server[Any]) -> Starlette:
+    sessions, sse = StreamableHTTPSessionManager(app=server), SseServerTransport("/messages/")
+
+    class SseEndpoint:
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            async with sse.connect_sse(scope, receive, send) as (reading, writing):
+                options = server.create_initialization_options()
+                await serve_dual_era_loop(server, reading, writing, lifespan_state={}, init_options=options)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
+        async with sessions.run():
+            yield
+
+    routes = [
+        Route("/mcp", StreamableHTTPASGIApp(sessions)),
+        Route("/sse", SseEndpoint(), methods=["GET"]),
+        Mount("/messages/", app=sse.handle_post_message),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def serve_http(port: int) -> None:
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
+        listening.listen()
+        print(listening.getsockname()[1], flush=True)
+        config = uvicorn.Config(build_app(build_server()), log_level="critical", timeout_graceful_shutdown=1)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        serve_http(int(sys.argv[1]))
+    else:
+        anyio.run(serve_stdio)
