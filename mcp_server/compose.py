@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mcp_server
-from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch
+from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch, UpstreamPort
 from mcp_server.calls.carriers import make_session_handle
 from mcp_server.calls.health import build_health_response
 from mcp_server.calls.messages import Replies
@@ -144,6 +144,7 @@ def build_core(
         stop_orders=StopOrders(running_calls, store, holds, new_id, changes.postures.get_known_principals),
         sandbox=sandbox,
         redactor=redactor,
+        upstreams=UpstreamPort(),
         conversation=new_id(),
     )
 
@@ -331,6 +332,7 @@ def build_port_factories(
     from mcp_server.calls.documents import build_document_stores
     from mcp_server.calls.messages import PersonChannel
     from mcp_server.calls.results import wrap_progress
+    from mcp_server.calls.upstreams import grant_upstreams
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -356,4 +358,5 @@ def build_port_factories(
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
+        upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
     )

@@ -10,7 +10,7 @@ import anyio.to_thread
 from mcp_server.calls.approval_form import is_too_soon
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.model.context import Client
-from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.results import Code, Done, Ending, Question, Refusal, Relayed
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model, escape_for_person
 from mcp_server.state import messages
@@ -128,11 +128,13 @@ class Replies:
         if self.pending is None:
             await self.refresh()
         due = [one for one in self.pending or () if messages.is_reply_for(one, session)]
-        if not due or not isinstance(ending, Done | Problem) or (isinstance(ending, Done) and ending.data is not None):
+        if not due or isinstance(ending, Question) or (isinstance(ending, Done | Relayed) and ending.data is not None):
             return ending
         take = partial(messages.take_replies, session=session)
         text = "\n\n".join(format_reply(one) for one in await self.store.write(take))
         await self.refresh()
+        if isinstance(ending, Relayed):
+            return replace(ending, blocks=(*ending.blocks, {"type": "text", "text": text}))
         if isinstance(ending, Done):
             return replace(ending, text="\n\n".join(filter(None, (ending.text, text))))
         return replace(ending, way_out="\n\n".join(filter(None, (ending.way_out, text))))

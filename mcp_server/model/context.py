@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_server.model.results import Ending, Problem
     from mcp_server.model.sessions import Session
     from mcp_server.model.tools import Arguments, Demand
+    from mcp_server.model.upstreams import UpstreamAccess
 
 
 class Progress(Protocol):
@@ -170,6 +171,11 @@ class Context(Protocol):
     def index(self) -> "Index": ...
     @property
     def memory(self) -> "Memory": ...
+    @property
+    def upstreams(self) -> "UpstreamAccess":
+        """The servers behind menugate. Only their own tools can use it; others use `call_tool`."""
+        ...
+
     @property
     def hides(self) -> "Callable[[str], bool] | None":
         """Returns True for a path that a rule hides from the tool, and that the tool must not show. None if no rule
