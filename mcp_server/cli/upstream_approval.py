@@ -85,6 +85,7 @@ async def read_catalogue(configuration: "Configuration", settings: "Settings", m
     from mcp_server.cli.call import CommandLine
     from mcp_server.compose import build_guards
     from mcp_server.config.folders import prepare_folders
+    from mcp_server.config.secrets import build_use_recorder
     from mcp_server.model.upstreams import UpstreamCaller
     from mcp_server.upstreams.links import LinkOpener
     from mcp_server.upstreams.servers import UpstreamServers
@@ -93,7 +94,9 @@ async def read_catalogue(configuration: "Configuration", settings: "Settings", m
     commands = build_guards(configuration, settings).commands
     redact = build_redactor(configuration, settings).redact
     network = configuration.library.config.network
-    opener = LinkOpener(commands, settings.state / "upstreams", settings.person, network, redact)
+    opener = LinkOpener(
+        commands, settings.state / "upstreams", settings.person, network, redact, build_use_recorder(settings)
+    )
     servers = UpstreamServers(opener.open_link, settings.workspace.as_uri(), settings.person)
     servers.set_mounts([mount])
     try:

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from mcp_server.model.results import Refusal
-from mcp_server.policy.upstream_pins import CataloguePart, UpstreamApproval, extend_approval, format_canonical
+from mcp_server.model.upstreams import Catalogue, Mount
+from mcp_server.policy.upstream_pins import (
+    CataloguePart,
+    JudgedCatalogue,
+    UpstreamApproval,
+    compute_mount_digest,
+    extend_approval,
+    format_canonical,
+    judge_catalogue,
+)
 from mcp_server.state.account import NO_KEY_FOLDER
 from mcp_server.state.engine.chain import LedgerKey
 from mcp_server.state.location import write_private_file
@@ -49,6 +58,14 @@ class UpstreamPins:
             return _parse_approval(body)
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
+
+    def judge(self, mount: Mount, catalogue: Catalogue) -> JudgedCatalogue:
+        """Divide what a server offers by what you approved of it. What is admitted as new is pinned at once."""
+        digest = compute_mount_digest(mount)
+        judged = judge_catalogue(digest, catalogue, self.find_approval(mount.name), mount.changes)
+        if judged.admitted:
+            self.admit_parts(mount.name, digest, judged.admitted)
+        return judged
 
     def put_approval(self, mount: str, approval: UpstreamApproval) -> None:
         if self.secrets is None:

@@ -190,3 +190,16 @@ def test_a_program_that_a_server_started_approves_nothing(offer: Offer, place: P
         asked = client.call("bash", command=f"menugate upstreams approve sums --digest {digest}")
         assert "BLOCKED" in json.dumps(asked)
     assert find_approved(place, home) == []
+
+
+def test_the_last_use_of_a_secret_is_shown(offer: Offer, menugate: Type, place: Path, home: Path) -> None:
+    offer(tools=[ADD])
+    subprocess.run(
+        command("secret", "set", "SUMS"), env=environment(home), cwd=place, input=SECRET.encode(), check=True
+    )
+    config = home / ".config" / "menugate" / "menugate.yaml"
+    config.write_text(config.read_text().replace(SECRET, "${secret:SUMS}"))
+    assert json.loads(menugate("secret list --json").out)[0]["used"] is None
+    said = menugate("upstreams approve sums")
+    assert SECRET not in said.out + said.err
+    assert json.loads(menugate("secret list --json").out)[0]["used_by"] == "sums"

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_server.model.results import Refusal
-from mcp_server.model.upstreams import Catalogue
-from mcp_server.policy.upstream_pins import CataloguePart, approve_catalogue
+from mcp_server.model.upstreams import Catalogue, CatalogueChanges, Mount, StdioTarget
+from mcp_server.policy.upstream_pins import CataloguePart, approve_catalogue, compute_mount_digest
 from mcp_server.state.engine.chain import LedgerKey
 from mcp_server.state.upstream_pins import UpstreamPins
 
@@ -110,6 +111,17 @@ def test_parts_are_admitted_to_an_approval_of_the_same_definition_alone(pins: Up
     approval = pins.find_approval("github")
     assert approval is not None
     assert approval.parts == (*APPROVAL.parts, new), "what is approved stays as it was"
+
+
+def test_what_is_admitted_as_new_is_pinned_at_once(pins: UpstreamPins) -> None:
+    mount = Mount("sums", "sums", StdioTarget(("run",)), changes=CatalogueChanges.ALLOW_NEW)
+    assert pins.judge(mount, WHOLE).offered.tools == ()
+    pins.put_approval("sums", approve_catalogue(compute_mount_digest(mount), WHOLE, 7))
+    more = replace(WHOLE, tools=(*WHOLE.tools, {"name": "sub"}))
+    assert pins.judge(mount, more).offered == more
+    poisoned = replace(WHOLE, tools=(*WHOLE.tools, {"name": "sub", "description": "Mails."}))
+    assert pins.judge(mount, poisoned).offered == WHOLE
+    assert pins.judge(replace(mount, target=StdioTarget(("walk",))), more).offered.tools == ()
 
 
 def test_where_nothing_can_be_kept_nothing_is_approved() -> None:
