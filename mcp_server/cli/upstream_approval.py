@@ -169,7 +169,7 @@ def keep_approval(settings: "Settings", preview: "ApprovalPreview") -> None:
 
 
 def show_preview(preview: "ApprovalPreview", redactor: "Redactor") -> None:
-    from mcp_server.views.upstream_approval import WARNING, describe_target
+    from mcp_server.views.upstream_approval import WARNING, describe_package, describe_target
 
     mount, server = preview.mount, preview.catalogue.server
     version = f"  {server.get('name', '')} {server.get('version', '')}".rstrip()
@@ -178,6 +178,8 @@ def show_preview(preview: "ApprovalPreview", redactor: "Redactor") -> None:
     approved = f"{format_time(before.approved_at)}, version {before.version or 'unknown'}" if before else "never"
     rows = [*describe_target(mount), ("approved", approved), ("offers", count_parts(preview))]
     print_table([(f"  {what}", redactor.redact(text)) for what, text in rows])
+    for sentence in describe_package(mount):
+        say_prose(redactor.redact(sentence), indent="  ")
     if preview.is_moved:
         say_prose(("It is started or called differently than when you approved it.", "yellow"))
     show_tools(preview)
@@ -243,7 +245,7 @@ def count_parts(preview: "ApprovalPreview") -> str:
 
 
 def to_json(preview: "ApprovalPreview") -> dict[str, Any]:
-    from mcp_server.views.upstream_approval import describe_effect, describe_target
+    from mcp_server.views.upstream_approval import describe_effect, describe_package, describe_target
 
     catalogue, before = preview.catalogue, preview.before
     effects = [(tool, describe_effect(preview.mount, tool)) for tool in catalogue.tools]
@@ -251,6 +253,7 @@ def to_json(preview: "ApprovalPreview") -> dict[str, Any]:
         "name": preview.mount.name,
         "server": dict(catalogue.server),
         **dict(describe_target(preview.mount)),
+        "package": describe_package(preview.mount),
         "approved_at": format_time(before.approved_at) if before else None,
         "approved": preview.is_approved,
         "digest": preview.digest,

@@ -203,3 +203,30 @@ def test_the_last_use_of_a_secret_is_shown(offer: Offer, menugate: Type, place: 
     said = menugate("upstreams approve sums")
     assert SECRET not in said.out + said.err
     assert json.loads(menugate("secret list --json").out)[0]["used_by"] == "sums"
+
+
+def test_a_package_that_is_fetched_at_every_start_is_named(
+    offer: Offer, menugate: Type, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program that fetches it is ours here, and starts the same server."""
+    offer(tools=[ADD])
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "uvx").write_text(
+        f"#!/bin/sh\nexec {sys.executable} {SERVERS / 'described.py'} {tmp_path}/offered.json\n"
+    )
+    (tmp_path / "bin" / "uvx").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    config = home / ".config" / "menugate" / "menugate.yaml"
+    config.write_text("mcpServers: {sums: {command: uvx, args: [mcp-server-gti]}}\n")
+    said = menugate("upstreams approve sums")
+    for words in (
+        "It runs mcp-server-gti (PyPI).",
+        "The next start may run something else",
+        "like that of the better-known mcp-server-git.",
+        "was not checked",
+    ):
+        assert words in said.out, said.out + said.err
+    config.write_text("mcpServers: {sums: {command: uvx, args: [mcp-server-git@2025.7.1]}}\n")
+    said = menugate("upstreams approve sums")
+    assert "It runs mcp-server-git 2025.7.1 (PyPI)." in said.out
+    assert "something else" not in said.out and "better-known" not in said.out
