@@ -52,6 +52,8 @@ ABOUT: Mapping[str, str] = {
     "terminal": "commands that change something for you",
     "todos": "work items, and how they are verified",
     "trust": "folders whose own rules and prompts you trust",
+    "upstream_approval": "your approval of a server behind menugate",
+    "upstream_pins": "what you approved of a server",
     "upstreams": "MCP servers behind menugate",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})

@@ -126,7 +126,8 @@ def _describe_row(row: "Row") -> str:
             count = format_count(int(fields.get("messages") or 0), "message")
             return f"of run {fields.get('run')}: {count} in {fields.get('bytes')} bytes"
         case "trust":
-            return f"{fields.get('folder')} {'is trusted' if fields.get('trusted') else 'is no longer trusted'}"
+            what = f"the server {fields['upstream']} in " if fields.get("upstream") else ""
+            return f"{what}{fields.get('folder')} {'is trusted' if fields.get('trusted') else 'is no longer trusted'}"
         case "start" | "stop":
             return f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
         case _:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.model.results import Refusal
 from mcp_server.model.secrets import SecretUnavailable
+from mcp_server.model.upstreams import Mount
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -41,3 +42,15 @@ def build_secret_finder(settings: "Settings") -> Callable[[str], str]:
             raise SecretUnavailable(f"{refused.problem.message} {refused.problem.way_out}") from None
 
     return find_secret
+
+
+def build_use_recorder(settings: "Settings") -> Callable[[Mount], None]:
+    """Build the function that notes that a server is started with its secrets."""
+
+    def note_use(mount: Mount) -> None:
+        store = open_secret_store(settings)
+        for name in mount.secrets if store else ():
+            assert store is not None
+            store.note_use(name, str(settings.workspace), mount.name)
+
+    return note_use

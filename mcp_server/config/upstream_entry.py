@@ -93,6 +93,7 @@ class EntryReader:
             slug=slug_server(self.name),
             target=target,
             source=self.place.source,
+            secrets=tuple(dict.fromkeys(self.values.names)),
             serve=Serve(get_text(fields, "serve") or find_default_serve(target)),
             changes=CatalogueChanges(get_text(fields, "changes") or CatalogueChanges.ASK),
             era=ProtocolEra(get_text(fields, "era") or ProtocolEra.AUTO),

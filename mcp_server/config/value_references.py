@@ -48,6 +48,8 @@ class ValueReader:
     sources: ValueSources
     findings: FaultCollector
     secrets: list[str] = field(default_factory=list[str], repr=False)
+    names: list[str] = field(default_factory=list[str])
+    """Of the stored secrets among them."""
 
     def fill_in(self, leaf: Leaf) -> str:
         """Return the value with every reference filled in; a fault leaves the reference out."""
@@ -80,6 +82,7 @@ class ValueReader:
             )
             return ""
         self.secrets.append(value)
+        self.names.append(name)
         return value
 
     def _fill_in_variable(self, name: str, default: str | None, leaf: Leaf) -> str:

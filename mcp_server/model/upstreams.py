@@ -118,6 +118,8 @@ class Mount:
     target: Target
     source: str = field(default="", compare=False)
     """Where it is written, as `file:line`."""
+    secrets: tuple[str, ...] = field(default=(), compare=False)
+    """The names of the stored secrets that its definition refers to."""
     serve: Serve = Serve.PRINCIPAL
     changes: CatalogueChanges = CatalogueChanges.ASK
     era: ProtocolEra = ProtocolEra.AUTO

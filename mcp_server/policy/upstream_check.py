@@ -204,6 +204,7 @@ PATTERNS: Mapping[FindingKind, Sequence[SteeringPhrase]] = {
             rf"{S}(?:the{S})?(?:recipient|receiver|payee|bcc)\b{NEAR}\b(?:to|with)\b",
         ),
     ),
+    FindingKind.UNCHECKED: (),
 }
 HIDDEN = re.compile(f"[{INVISIBLE}]")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -259,7 +260,7 @@ def _find_hidden(text: UpstreamText) -> Iterator[CatalogueFinding]:
 
 
 def _find_in_text(text: UpstreamText, foreign: frozenset[str]) -> Iterator[CatalogueFinding]:
-    folded = text.folded
+    folded = text.plain
     for kind, pattern in _choose_patterns(folded):
         if match := pattern.search(folded):
             yield CatalogueFinding(kind, text.place, _quote(text, match.start(), match.end()))
@@ -299,7 +300,7 @@ def _find_across(texts: Sequence[UpstreamText]) -> Iterator[CatalogueFinding]:
 
 
 def _join(texts: Sequence[UpstreamText], joint: str) -> _Stream:
-    folded = [text.folded for text in texts]
+    folded = [text.plain for text in texts]
     starts = list(accumulate((len(text) + len(joint) for text in folded), initial=0))
     return _Stream(texts, joint.join(folded), starts[:-1])
 

@@ -40,7 +40,7 @@ class UpstreamText:
     text: str
 
     @cached_property
-    def folded(self) -> str:
+    def plain(self) -> str:
         if self.text.isascii():
             return FOLDED_AWAY.sub("", self.text).lower() if FOLDED_AWAY.search(self.text) else self.text.lower()
         return self.text.translate(self._folds)
@@ -51,7 +51,7 @@ class UpstreamText:
 
     def get_original(self, start: int, end: int) -> str:
         """Return what was written where the folded text has these positions."""
-        if len(self.folded) == len(self.text):
+        if len(self.plain) == len(self.text):
             return self.text[start:end]
         folds, at, first = self._folds, 0, 0
         for index, sign in enumerate(self.text):

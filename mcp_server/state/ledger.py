@@ -106,9 +106,17 @@ def sign_checkpoint(tx: Transaction) -> bool:
     return True
 
 
-def record_trust(tx: Transaction, folder: str, principal: str, trusted: bool, digest: str) -> int:
-    """Record that the person trusts a folder's own files, or no longer does."""
-    said = {"principal": principal, "folder": folder, "trusted": trusted, "sha256": digest or None}
+def record_trust(
+    tx: Transaction, folder: str, principal: str, trusted: bool, digest: str, upstream: str | None = None
+) -> int:
+    """Record that the person trusts a folder's own files, or what a server offers there, or no longer does."""
+    said = {
+        "principal": principal,
+        "folder": folder,
+        "upstream": upstream,
+        "trusted": trusted,
+        "sha256": digest or None,
+    }
     return tx.append(RowKind.TRUST, said)
 
 

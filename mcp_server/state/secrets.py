@@ -98,7 +98,7 @@ class SecretStore:
 
     def note_use(self, name: str, workspace: str, user: str) -> None:
         """Note that a server was started with the value."""
-        with suppress(SecretUnavailable, OSError):
+        with suppress(SecretUnavailable, OSError, Refusal):
             uses = self.keys / USES
             uses.mkdir(mode=0o700, exist_ok=True)
             id = get_id(self._find(name, workspace).entry)

@@ -33,9 +33,13 @@ class LinkOpener:
     operator_list: Destinations
     """What the network guard lets others reach although it is not public."""
     redact: Callable[[str], str] = str
+    note_use: Callable[[Mount], None] = lambda _: None
+    """Notes that the secrets of a mount are used."""
 
     def open_link(self, mount: Mount, principal: str) -> AbstractAsyncContextManager[Link]:
         target = mount.target
+        if mount.secrets:
+            self.note_use(mount)
         if isinstance(target, StdioTarget):
             return open_stdio_link(self.host, target, self.open_log(mount))
         from mcp_server.upstreams.http import build_mount_egress, open_http_link  # slow to load

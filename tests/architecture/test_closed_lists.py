@@ -46,6 +46,7 @@ UNLISTED: Mapping[str, str] = {
     "FormAnswer": "YES is taken for a yes, and nothing else",
     "Holder": "a run is held under every run control by anything but UNIT",
     "LineEvidence": "a line shows that tests ran if it is EXIT_CODE or PROOF",
+    "QuarantineReason": "a part is not offered whatever the reason, and the reason is shown as it is",
     "RowKind": "a row is chained, kept and shown whatever its kind",
     "RuleSubject": "what is neither a path nor a command is matched as a text",
     "SandboxState": "in any state but THERE a tool needs the next higher profile, or does not run",
