@@ -40,6 +40,7 @@ ABOUT: Mapping[str, str] = {
     "running_calls": "the calls that are running now",
     "runs": "from the first call to `complete`",
     "search": "finding files and lines",
+    "search_words": "words that mean nearly the same",
     "serve": "serving over stdio and HTTP",
     "servers": "the menugate processes of a workspace",
     "sessions": "the mode, stage and run of each agent",
@@ -50,6 +51,7 @@ ABOUT: Mapping[str, str] = {
     "summaries": "summaries of runs",
     "terminal": "commands that change something for you",
     "todos": "work items, and how they are verified",
+    "tool_search": "finding tools by what they do",
     "trust": "folders whose own rules and prompts you trust",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})

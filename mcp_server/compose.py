@@ -28,7 +28,7 @@ from mcp_server.calls.slash import ProfileRaise, SlashCommands
 from mcp_server.calls.stops import StopOrders
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.folders import prepare_folders
-from mcp_server.config.load import Configuration, get_limits, load_configuration
+from mcp_server.config.load import DATA, Configuration, get_limits, load_configuration
 from mcp_server.config.prompts import PromptError
 from mcp_server.installation import build_host_paths
 from mcp_server.model.approvals import ApprovalChannel
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mcp_server.calls.context import PortFactories
     from mcp_server.calls.ledger import LedgerRecorder
     from mcp_server.calls.memory import ProjectMemory
+    from mcp_server.calls.menus import Navigators
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.runs import RunLifecycle
     from mcp_server.wire.telemetry import TelemetryHandle
@@ -248,7 +249,6 @@ def build_guards(configuration: Configuration, settings: Settings) -> Guards:
 def build_pipeline(configuration: Configuration, settings: Settings, core: Core, guards: Guards) -> "Pipeline":
     from mcp_server.calls.approvals import Approvals, build_answer_trust
     from mcp_server.calls.memory import ProjectMemory
-    from mcp_server.calls.menus import Navigators
     from mcp_server.calls.phases import PhaseLogs
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.resolver import CallResolver
@@ -261,7 +261,7 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
     redactor = core.redactor.load()
     memory = ProjectMemory(store, redactor.redact)
     runs = build_run_lifecycle(configuration, core, guards, memory)
-    navigators = Navigators(policy, core.sessions, core.postures, runs)
+    navigators = build_navigators(core, runs)
     workspace = str(settings.workspace)
     guards.commands.registry.on_start = register_child_process
     return Pipeline(
@@ -281,6 +281,15 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
         stop_orders=core.stop_orders,
         failed=lambda tool, fault: log_failure(f"the tool {tool}", fault),
     )
+
+
+def build_navigators(core: Core, runs: "RunLifecycle") -> "Navigators":
+    from mcp_server.calls.menus import Navigators
+    from mcp_server.calls.tool_search import ToolFinder
+    from mcp_server.config.search_words import load_search_words
+
+    finder = ToolFinder(partial(load_search_words, DATA / "menus"))
+    return Navigators(core.current_policy, core.sessions, core.postures, runs, finder)
 
 
 def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> "LedgerRecorder":

@@ -108,7 +108,19 @@ class Navigator(Protocol):
 
     def show_menu(self) -> "Ending": ...
 
+    def show_modes(self) -> "Ending":
+        """List every mode, wherever the session is."""
+        ...
+
     async def enter(self, query: str) -> "Ending": ...
+
+    async def find_tools(self, need: str, category: str = "") -> "Ending":
+        """Name the tools that fit a need, in any mode or in the one given."""
+        ...
+
+    def describe_tools(self, names: Sequence[str]) -> "Ending":
+        """Show the whole schemas of tools."""
+        ...
 
     async def leave(self) -> "Ending": ...
 
