@@ -41,6 +41,7 @@ ABOUT: Mapping[str, str] = {
     "runs": "from the first call to `complete`",
     "search": "finding files and lines",
     "search_words": "words that mean nearly the same",
+    "secrets": "passwords and tokens that you stored",
     "serve": "serving over stdio and HTTP",
     "servers": "the menugate processes of a workspace",
     "sessions": "the mode, stage and run of each agent",
@@ -53,6 +54,7 @@ ABOUT: Mapping[str, str] = {
     "todos": "work items, and how they are verified",
     "tool_search": "finding tools by what they do",
     "trust": "folders whose own rules and prompts you trust",
+    "upstreams": "MCP servers behind menugate",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})
 """Names that mean different things in different rooms."""

@@ -59,7 +59,10 @@ def build_model_check(
     async def ask_model(run: FinishedRun) -> CheckResult:
         network = build_single_place_network(reviewing.place, destinations)
         key = read_variable(reviewing.key)
-        return await ModelAdviser(reviewing, key, network, store, redactor, render).review_run(run)
+        try:
+            return await ModelAdviser(reviewing, key, network, store, redactor, render).review_run(run)
+        finally:
+            await network.close()
 
     return ask_model
 

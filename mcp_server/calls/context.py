@@ -14,7 +14,6 @@ from mcp_server.model.documents import Records
 from mcp_server.model.files import Files, Stamp
 from mcp_server.model.index import Index
 from mcp_server.model.memory import Memory
-from mcp_server.model.network import Network
 from mcp_server.model.policy import Policy, RuleKind
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Processes
@@ -25,6 +24,9 @@ from mcp_server.policy.rule_trees import build_hidden_test, build_place_test
 from mcp_server.state.store import Store
 
 if TYPE_CHECKING:
+    from mcp_server.guards.network.network import CallNetwork
+    from mcp_server.model.upstreams import UpstreamAccess
+
     # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
     made_once = property
 else:
@@ -51,7 +53,7 @@ class PortFactories:
 
     files: Callable[[Session, Demand, Profile, PlaceBounds | None], Files]
     processes: Callable[[Demand, Profile], Processes]
-    network: Callable[[Demand], Network]
+    network: "Callable[[Demand], CallNetwork]"
     belongings: Callable[[Session], SessionObjects]
     person: Callable[[Session, Client, bool], Person]
     """The last says whether only a menu handle leads back to the session."""
@@ -59,6 +61,7 @@ class PortFactories:
     index: Index
     memory: Callable[[Session], Memory]
     progress: Callable[[Progress], Progress]
+    upstreams: "Callable[[ResolvedCall, Progress], UpstreamAccess]"
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,14 @@ class ToolContext:
         return self._ports.processes(self.demand, self._profile)
 
     @made_once
-    def network(self) -> Network:
+    def network(self) -> "CallNetwork":
         return self._ports.network(self.demand)
+
+    async def close(self) -> None:
+        """End what the call opened and no longer needs."""
+        network: CallNetwork | None = vars(self).get("network")
+        if network is not None:
+            await network.close()
 
     @made_once
     def belongings(self) -> SessionObjects:
@@ -135,6 +144,10 @@ class ToolContext:
     @made_once
     def records(self) -> Records:
         return self._ports.records(self._resolved.live, self.session, self._resolved.tool.name)
+
+    @made_once
+    def upstreams(self) -> "UpstreamAccess":
+        return self._ports.upstreams(self._resolved, self.progress)
 
     @property
     def index(self) -> Index:

@@ -17,6 +17,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 WEB = (80, 443)
 LONGEST = 253
 LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 ENTRY = re.compile(r"(?P<name>\[[^\]]*\](?:/\d+)?|[^:\[\]]*)(?::(?P<port>\d{1,5}))?")
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
@@ -96,20 +97,37 @@ def parse_destination(entry: str) -> Destination:
 def normalize_host_name(host: str) -> str | None:
     """Return a host name in the one spelling used for comparison; None if it is not a name.
 
-    Nothing that ends in a number is a name: resolvers read `2130706433`, `0x7f.1` and `127.1` as addresses, and we do
-    not.
+    Letters outside ASCII are encoded as in DNS (IDNA 2008), after the same mapping that browsers apply. Nothing that
+    ends in a number is a name: resolvers read `2130706433`, `0x7f.1` and `127.1` as addresses, and we do not.
     """
-    name = host.lower().removesuffix(".")
+    name = _encode_international_name(host)
+    if name is None:
+        return None
+    name = name.lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > LONGEST or not all(LABEL.fullmatch(label) for label in labels):
         return None
-    return None if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]) else name
+    return None if NUMBER.fullmatch(labels[-1]) else name
+
+
+def _encode_international_name(host: str) -> str | None:
+    if host.isascii():
+        return host
+    if len(host) > LONGEST:
+        return None
+    import idna  # its tables take time to load, and few names need them
+
+    try:
+        return idna.encode(host, uts46=True, std3_rules=True).decode("ascii")
+    except (idna.IDNAError, UnicodeError):
+        return None
 
 
 def parse_address(host: str) -> Address | None:
-    """Return a literal address in its usual spelling; None for a name."""
+    """Return a literal address in its usual spelling; None for a name, and for an address with a zone, because the
+    zone says which of this machine's interfaces to use."""
     try:
-        return ip_address(host)
+        return None if "%" in host else ip_address(host)
     except ValueError:
         return None
 

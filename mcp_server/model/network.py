@@ -12,14 +12,17 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Request:
     url: str
-    """An `http` or `https` URL without a user name or password."""
+    """An `http` or `https` URL without a user name or password. Letters outside ASCII are encoded for you."""
     method: str = "GET"
     headers: Sequence[tuple[str, str]] = ()
     body: bytes = b""
     seconds: float = 30.0
-    """The time limit for the whole request, from the first lookup to the last byte."""
+    """The time limit for the whole request, from the first lookup to the last byte, redirects included."""
     most_bytes: int = 5 << 20
-    """How much of the response's body is read."""
+    """How much of the response's body is read, counted after decompression."""
+    redirects: int = 0
+    """How many redirects are followed; 0 to get the redirect itself. Each is checked like a new request. Another host
+    gets neither the body nor any header but the most common ones, and https never leads to http."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,11 @@ class Response:
     headers: Sequence[tuple[str, str]]
     """Names in lower case, in the order in which they arrived."""
     body: bytes
-    """The body as it was sent, without decompression."""
+    """The body, decompressed."""
     cut: bool = False
+    """True if the body is longer than `most_bytes`, or broke off."""
+    url: str = ""
+    """Where the response came from, after all redirects."""
 
     def header(self, name: str) -> str:
         """Return the first header of that name; empty if there is none."""
@@ -48,8 +54,7 @@ class NetworkStream(Protocol):
 
 class Network(Protocol):
     async def fetch(self, request: Request) -> Response:
-        """Make one request. A redirect is returned, not followed. To follow it, make a new request, which is checked
-        again."""
+        """Make one request, and follow as many redirects as it allows. Connections are kept until the call ends."""
         ...
 
     async def connect(self, host: str, port: int) -> NetworkStream:

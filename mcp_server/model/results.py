@@ -120,6 +120,26 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """The result of another server's tool, in the protocol's shape and passed on as it was sent."""
+
+    blocks: tuple[Mapping[str, Any], ...]
+    data: Any = None
+    """The structured content; None if there is none."""
+    failed: bool = False
+    """The server marked the result as an error."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The result's own `_meta`."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Facts for the ledger, which are never shown."""
+
+    @property
+    def text(self) -> str:
+        texts = (block.get("text") for block in self.blocks if block.get("type") == "text")
+        return "\n".join(text for text in texts if isinstance(text, str))
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """The call failed or was refused: a code, what happened in the reader's words, and what to do next."""
 
@@ -142,7 +162,11 @@ class Question:
     text: str
 
 
-Ending: TypeAlias = Done | Problem | Question
+Ending: TypeAlias = Done | Relayed | Problem | Question
+
+
+def has_failed(ending: Ending) -> bool:
+    return isinstance(ending, Problem) or (isinstance(ending, Relayed) and ending.failed)
 
 
 class Refusal(Exception):

@@ -97,6 +97,18 @@ class ResultTrim:
 
 
 @dataclass(frozen=True, slots=True)
+class MountSandbox:
+    """What a server that menugate starts may reach; nothing enforces it yet."""
+
+    write: tuple[str, ...] = ()
+    """Folders in which it may write, besides its own."""
+    network: tuple[str, ...] = ()
+    """Hosts that it may reach."""
+    home: bool = False
+    """Whether it sees your home folder."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mount:
     """A server as you configured it."""
 
@@ -104,7 +116,7 @@ class Mount:
     slug: str
     """The first part of its tools' names: `[a-z0-9]{1,14}`, and no other mount's."""
     target: Target
-    source: str = ""
+    source: str = field(default="", compare=False)
     """Where it is written, as `file:line`."""
     serve: Serve = Serve.PRINCIPAL
     changes: CatalogueChanges = CatalogueChanges.ASK
@@ -116,6 +128,8 @@ class Mount:
     """False: its tools keep their names."""
     roots: bool = False
     """Whether the server is told where the workspace is."""
+    sandbox: MountSandbox | None = None
+    """None if nothing was said about it."""
     disabled: bool = False
     start_seconds: float = 30.0
     call_seconds: float = 60.0
@@ -176,9 +190,34 @@ class UpstreamCaller:
     """What of the request's `_meta` is passed on."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamChange:
+    """What became different without a call, for those who serve lists and subscriptions."""
+
+    mount: str
+    what: str
+    """`catalogue`, `state`, or `resource` for the one at `uri`."""
+    uri: str = ""
+    principal: str = ""
+    """Whose instance it was, for a resource; empty if everybody shares it."""
+
+
+class UpstreamAccess(Protocol):
+    """What a tool may ask of the servers behind menugate during one call."""
+
+    async def call_tool(self, server: str, tool: str, arguments: Arguments) -> WireResult:
+        """Call the tool that this call is about, by the server's own name for it; any other is refused."""
+        ...
+
+
 class Upstreams(Protocol):
     """The way to the servers behind menugate. If a server cannot be reached, breaks off or breaks the protocol, a
-    `Refusal` says so; a result that the server itself marks as an error is returned as it is."""
+    `Refusal` says so; a result that the server itself marks as an error is returned as it is. A protocol error is a
+    `Refusal` as well, with all of it as `error` in its data.
+
+    If the server asks the user something, the question goes through the caller's client, and so may end the call. The
+    server goes on with it when the same caller makes the same call with the answer.
+    """
 
     def get_status(self, mount: str) -> UpstreamStatus: ...
 
@@ -195,6 +234,16 @@ class Upstreams(Protocol):
     async def get_prompt(
         self, mount: str, prompt: str, arguments: Mapping[str, str], caller: UpstreamCaller
     ) -> WireResult: ...
+
+    async def subscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        """Watch a resource for the caller's session: each change becomes an `UpstreamChange`."""
+        ...
+
+    async def unsubscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None: ...
+
+    def end_session(self, session: str) -> None:
+        """Stop the instances that only this session uses, and its subscriptions."""
+        ...
 
     async def complete(self, mount: str, params: Mapping[str, Any], caller: UpstreamCaller) -> WireResult:
         """Complete a half-typed argument of a prompt or template."""

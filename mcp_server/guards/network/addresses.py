@@ -4,6 +4,7 @@ We write the table out because the standard library's answer changed between ver
 service, and addresses that embed another address, for public.
 """
 
+from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from mcp_server.model.destinations import Address
@@ -43,6 +44,9 @@ ALLOCATED = IPv6Network("2000::/3")
 EMBEDDING_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 """Addresses that stand for the IPv4 address in their last four bytes."""
 
+SIX_TO_FOUR, TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
+LOCAL_NAT64, COMPATIBLE = IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96")
+
 _NOT_PUBLIC = tuple((ip_network(text), why) for text, why in NOT_PUBLIC.items())
 _METADATA = tuple(map(ip_network, METADATA))
 
@@ -57,7 +61,7 @@ def unwrap_address(address: Address) -> Address:
 def describe_if_not_public(address: str) -> str | None:
     """Describe what the address is instead of public; None if it is public."""
     real = unwrap_address(_parse_address(address))
-    if _is_metadata(real):
+    if is_always_closed(address):
         return "where a cloud keeps a machine's keys"
     if isinstance(real, IPv6Address) and real not in ALLOCATED:
         return "not on the public network"
@@ -66,7 +70,24 @@ def describe_if_not_public(address: str) -> str | None:
 
 def is_always_closed(address: str) -> bool:
     """Does it stay closed whatever the lists say?"""
-    return _is_metadata(unwrap_address(_parse_address(address)))
+    real = unwrap_address(_parse_address(address))
+    return any(map(_is_metadata, (real, *_find_relayed_addresses(real))))
+
+
+def _find_relayed_addresses(address: Address) -> Iterator[Address]:
+    """Find the IPv4 addresses to which a relay or translator might forward what is sent to this one. Such an address is
+    never public, but the operator may have listed the relay."""
+    if not isinstance(address, IPv6Address):
+        return
+    number = int(address)
+    if address in SIX_TO_FOUR:
+        yield IPv4Address(number >> 80 & 0xFFFFFFFF)
+    elif address in TEREDO:
+        yield IPv4Address(number & 0xFFFFFFFF ^ 0xFFFFFFFF)
+    elif address in LOCAL_NAT64 or address in COMPATIBLE:
+        yield IPv4Address(number & 0xFFFFFFFF)
+        # RFC 6052 leaves out the byte in the middle if the prefix has 48 bits.
+        yield IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF)
 
 
 def _parse_address(address: str) -> Address:

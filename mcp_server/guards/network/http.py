@@ -1,24 +1,40 @@
-"""How is an HTTP request sent? One at a time through `Egress`, within limits.
+"""How is an HTTP request sent? Through `Egress`, hop by hop, within limits.
 
 Loaded with the first request, because loading the HTTP library takes longer than a server may take to start.
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import httpcore2
 
+from mcp_server.guards.network.certificates import load_trust_context
+from mcp_server.guards.network.content_encoding import (
+    BadEncoding,
+    BodyDecoder,
+    build_decoder,
+    get_accepted_encodings,
+)
 from mcp_server.guards.network.egress import Egress, Streams, close_writer
+from mcp_server.guards.network.redirects import Hop, find_next_hop
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_printable_ascii
+from mcp_server.model.web_address import BadWebAddress, WebAddress, parse_web_address
 
-WEB_SCHEMES = ("http", "https")
+OURS = frozenset(
+    (
+        *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"),
+        *("expect", "proxy-authorization", "proxy-connection"),
+    )
+)
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
+HEADER_VALUE = re.compile(r"[\t\x20-\x7e]{0,8192}")
 
 
 class EgressStream(httpcore2.AsyncNetworkStream):
@@ -73,80 +89,108 @@ class EgressBackend(httpcore2.AsyncNetworkBackend):
         await anyio.sleep(seconds)
 
 
-def load_trust_context() -> ssl.SSLContext:
-    """Load the certificates that this machine trusts."""
-    import httpx2
+@dataclass
+class HttpClient:
+    """Sends the requests of one call, and keeps its connections until the call ends."""
 
-    return httpx2.create_ssl_context(trust_env=False)
+    egress: Egress
+    load_trust: Callable[[], ssl.SSLContext] = load_trust_context
+    _pools: dict[str, httpcore2.AsyncConnectionPool] = field(
+        default_factory=dict[str, httpcore2.AsyncConnectionPool], init=False
+    )
+    """By scheme: loading the trusted certificates takes longer than a whole request without them."""
+
+    async def fetch(self, request: Request, check: Callable[[Hop], None] = lambda hop: None) -> Response:
+        """`check` is asked before each hop, and may refuse it."""
+        try:
+            with anyio.fail_after(request.seconds):
+                return await self._follow(Hop(read_web_address(request.url), request), check)
+        except TimeoutError:
+            raise _build_refusal(
+                Code.TIMEOUT, f"The server did not send its whole response within {request.seconds:g} s.", "Try again."
+            ) from None
+        except (ssl.SSLError, ssl.CertificateError) as error:
+            raise _build_refusal(
+                Code.TOOL_FAILED, f"The server's certificate is not trusted: {to_printable_ascii(str(error))}."
+            ) from None
+        except BadEncoding as error:
+            raise _build_refusal(Code.TOOL_FAILED, f"The response cannot be read: {error}.") from None
+        except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as error:
+            reason = to_printable_ascii(str(error)) or "no reason given"
+            raise _build_refusal(Code.TOOL_FAILED, f"The connection was lost: {reason}.") from None
+
+    async def close(self) -> None:
+        while self._pools:
+            await self._pools.popitem()[1].aclose()
+
+    async def _follow(self, hop: Hop, check: Callable[[Hop], None]) -> Response:
+        path = [hop]
+        while True:
+            check(path[-1])
+            response = await self._send(path[-1])
+            following = find_next_hop(path, response)
+            if following is None:
+                return response
+            path.append(following)
+
+    async def _send(self, hop: Hop) -> Response:
+        address, request = hop.address, hop.request
+        url = httpcore2.URL(scheme=address.scheme, host=address.host, port=address.port, target=address.target)
+        pool = self._get_pool(address.scheme)
+        async with pool.stream(
+            request.method, url, headers=build_headers(hop), content=request.body or None
+        ) as response:
+            headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers]
+            assert isinstance(response.stream, AsyncIterable)
+            answer = Response(response.status, headers, b"", url=address.url)
+            decoder = build_decoder(answer.header("content-encoding"))
+            body, cut = await _read_body(response.aiter_stream(), decoder, request.most_bytes)
+            return replace(answer, body=body, cut=cut)
+
+    def _get_pool(self, scheme: str) -> httpcore2.AsyncConnectionPool:
+        if scheme not in self._pools:
+            context = self.load_trust() if scheme == "https" else None
+            self._pools[scheme] = httpcore2.AsyncConnectionPool(
+                ssl_context=context, network_backend=EgressBackend(self.egress)
+            )
+        return self._pools[scheme]
 
 
-async def fetch(
-    egress: Egress, request: Request, load_trust: Callable[[], ssl.SSLContext] = load_trust_context
-) -> Response:
-    context = load_trust() if parse_scheme(request.url) == "https" else None
-    try:
-        with anyio.fail_after(request.seconds):
-            async with httpcore2.AsyncConnectionPool(
-                ssl_context=context, network_backend=EgressBackend(egress)
-            ) as pool:
-                return await _send_request(pool, request)
-    except TimeoutError:
-        raise _build_refusal(
-            Code.TIMEOUT, f"The server did not send its whole response within {request.seconds:g} s.", "Try again."
-        ) from None
-    except (ssl.SSLError, ssl.CertificateError) as error:
-        raise _build_refusal(
-            Code.TOOL_FAILED, f"The server's certificate is not trusted: {to_printable_ascii(str(error))}."
-        ) from None
-    except (OSError, httpcore2.ProtocolError, httpcore2.NetworkError, asyncio.IncompleteReadError) as error:
-        reason = to_printable_ascii(str(error)) or "no reason given"
-        raise _build_refusal(Code.TOOL_FAILED, f"The connection was lost: {reason}.") from None
-
-
-async def _send_request(pool: httpcore2.AsyncConnectionPool, request: Request) -> Response:
-    own_names = {name.lower() for name, _ in request.headers}
-    defaults = [("Host", urlsplit(request.url).netloc), ("Accept-Encoding", "identity"), ("User-Agent", "menugate")]
-    if request.body:
-        defaults.append(("Content-Length", str(len(request.body))))
-    headers = [*((name, value) for name, value in defaults if name.lower() not in own_names), *request.headers]
-    async with pool.stream(request.method, request.url, headers=headers, content=request.body or None) as response:
-        response_headers = [
-            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers
-        ]
-        assert isinstance(response.stream, AsyncIterable)
-        body, truncated = await _read_body(response.aiter_stream(), request.most_bytes)
-        return Response(response.status, response_headers, body, truncated)
-
-
-async def _read_body(chunks: AsyncIterable[bytes], max_bytes: int) -> tuple[bytes, bool]:
+async def _read_body(chunks: AsyncIterable[bytes], decoder: BodyDecoder, max_bytes: int) -> tuple[bytes, bool]:
     body = bytearray()
     async for chunk in chunks:
-        body += chunk
-        if len(body) > max_bytes:
-            return bytes(body[:max_bytes]), True
-    return bytes(body), False
+        for piece in decoder.decode(chunk):
+            body += piece
+            if len(body) > max_bytes:
+                return bytes(body[:max_bytes]), True
+    return bytes(body), not decoder.is_complete
 
 
-def parse_scheme(url: str) -> str:
-    """Return the scheme of a URL that may be fetched, or refuse and say why."""
+def build_headers(hop: Hop) -> list[tuple[str, str]]:
+    """Build the headers to send. What frames the request, and the host it is for, is never the tool's to say."""
+    own = list(hop.request.headers)
+    for name, value in own:
+        if not HEADER_NAME.fullmatch(name) or name.lower() in OURS or not HEADER_VALUE.fullmatch(value):
+            raise _build_refusal(
+                Code.INVALID_ARGUMENTS,
+                f"The header `{to_printable_ascii(name)}` cannot be sent.",
+                "Use printable ASCII, and leave out headers about the host, the connection and the length.",
+            )
+    own_names = {name.lower() for name, _ in own}
+    headers = [("Host", hop.address.authority)]
+    defaults = (("Accept", "*/*"), ("Accept-Encoding", get_accepted_encodings()), ("User-Agent", "menugate"))
+    headers += [pair for pair in defaults if pair[0].lower() not in own_names]
+    if hop.request.body or hop.request.method in ("POST", "PUT", "PATCH"):
+        headers.append(("Content-Length", str(len(hop.request.body))))
+    return [*headers, *own]
+
+
+def read_web_address(url: str) -> WebAddress:
+    """Read a URL that may be fetched, or refuse it and say why."""
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise _build_refusal(
-            Code.INVALID_ARGUMENTS, f"`{to_printable_ascii(url)}` is not a URL.", "Write it as https://host/path."
-        ) from None
-    if parts.scheme not in WEB_SCHEMES or not parts.hostname or port == 0:
-        raise _build_refusal(
-            Code.INVALID_ARGUMENTS,
-            f"`{to_printable_ascii(url)}` is not a web address.",
-            "Give one that begins with http:// or https://.",
-        )
-    if "@" in parts.netloc:
-        raise _build_refusal(
-            Code.INVALID_ARGUMENTS, "The URL contains a user name or password.", "Leave out everything before the `@`."
-        )
-    return parts.scheme
+        return parse_web_address(url)
+    except BadWebAddress as fault:
+        raise _build_refusal(Code.INVALID_ARGUMENTS, str(fault), fault.way_out) from None
 
 
 def _build_refusal(code: Code, message: str, way_out: str = "") -> Refusal:

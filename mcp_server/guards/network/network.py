@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
 
 from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams, close_writer
 from mcp_server.guards.network.proxy import EgressProxy
@@ -13,6 +16,10 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Demand, Effect
 
+if TYPE_CHECKING:
+    from mcp_server.guards.network.http import HttpClient
+
+CLOSE_SECONDS = 2.0
 READ_METHODS = frozenset({"GET", "HEAD"})
 REMOTE_EFFECTS = frozenset(
     {Effect.BROWSER_ACT, Effect.REMOTE_WRITE, Effect.PRODUCTION_MUTATION, Effect.DELEGATE, Effect.SPEND}
@@ -37,22 +44,21 @@ class GrantedStream:
         await close_writer(self.streams[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class CallNetwork:
     """The `Network` port of one call, limited to what the call was granted."""
 
     egress: Egress
     demand: Demand
+    _client: "HttpClient | None" = None
 
     async def fetch(self, request: Request) -> Response:
-        from mcp_server.guards.network.http import fetch  # slow to load, and most servers never need it
-
         if request.method in READ_METHODS:
             self._require_granted(self.demand.effect in REMOTE_EFFECTS | {Effect.READ_REMOTE}, "read from the network")
         else:
             self._require_granted(self.demand.effect in REMOTE_EFFECTS, f"send `{request.method}` requests")
         try:
-            return await fetch(self.egress, request)
+            return await self._open_client().fetch(request)
         except (DestinationClosed, DestinationUnreached) as error:
             raise build_unreached_refusal(error) from None
 
@@ -62,6 +68,19 @@ class CallNetwork:
             return GrantedStream(await self.egress.connect(host, port))
         except (DestinationClosed, DestinationUnreached) as error:
             raise build_unreached_refusal(error) from None
+
+    async def close(self) -> None:
+        """End the connections that were kept for more requests."""
+        if self._client is not None:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_SECONDS):
+                await self._client.close()
+
+    def _open_client(self) -> "HttpClient":
+        if self._client is None:
+            from mcp_server.guards.network.http import HttpClient  # slow to load, and most servers never need it
+
+            self._client = HttpClient(self.egress)
+        return self._client
 
     def _require_granted(self, granted: bool, action: str) -> None:
         if not granted:

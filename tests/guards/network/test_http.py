@@ -4,7 +4,7 @@ import asyncio
 import datetime
 import ipaddress
 import ssl
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_server.guards.network.egress import Egress
-from mcp_server.guards.network.http import fetch
+from mcp_server.guards.network.http import HttpClient
 from mcp_server.guards.network.network import CallNetwork
 from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.network import Request, Response
@@ -38,10 +38,25 @@ class Names:
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         self.asked.append(host)
-        known = {"good.example": "127.0.0.1", "inside.example": "10.0.0.1"}
+        known = {"good.example": "127.0.0.1", "xn--gtersloh-65a.example": "127.0.0.1", "inside.example": "10.0.0.1"}
         if host == "flip.example":
             return ["127.0.0.1" if self.asked.count(host) == 1 else "10.0.0.1"]
         return [known[host]] if host in known else []
+
+
+OPENED: list[CallNetwork | HttpClient] = []
+
+
+@pytest.fixture(autouse=True)
+async def closing() -> AsyncGenerator[None]:
+    yield
+    while OPENED:
+        await OPENED.pop().close()
+
+
+def opened(client: HttpClient) -> HttpClient:
+    OPENED.append(client)
+    return client
 
 
 def door(one: Site, names: Names | None = None) -> Egress:
@@ -49,37 +64,50 @@ def door(one: Site, names: Names | None = None) -> Egress:
 
 
 def reaching(one: Site, effect: Effect = Effect.READ_REMOTE) -> CallNetwork:
-    return CallNetwork(door(one), Demand(effect, Profile.RESTRICTED))
+    network = CallNetwork(door(one), Demand(effect, Profile.RESTRICTED))
+    OPENED.append(network)
+    return network
 
 
 async def test_one_request_one_answer() -> None:
     async with site() as one:
         one.answer = b"HTTP/1.1 404 No\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 2\r\n\r\nno"
-        said = await reaching(one).fetch(Request(f"http://good.example:{one.port}/p?q", headers=[("X-B", "c")]))
-        assert said == Response(404, [("x-a", "1"), ("x-a", "2"), ("content-length", "2")], b"no")
+        url = f"http://good.example:{one.port}/p?q"
+        said = await reaching(one).fetch(Request(url, headers=[("X-B", "c")]))
+        assert said == Response(404, [("x-a", "1"), ("x-a", "2"), ("content-length", "2")], b"no", url=url)
         assert said.header("X-A") == "1"
         assert said.header("none") == ""
         first, *fields = one.heard[0].decode().splitlines()
         assert first == "GET /p?q HTTP/1.1"
-        assert {f"Host: good.example:{one.port}", "Accept-Encoding: identity", "X-B: c"} <= set(fields)
+        assert {f"Host: good.example:{one.port}", "X-B: c"} <= set(fields)
 
 
 async def test_what_is_connected_to_is_what_was_checked() -> None:
     names = Names()
     async with site() as one:
-        await fetch(door(one, names), Request(f"http://flip.example:{one.port}/"))
+        await opened(HttpClient(door(one, names))).fetch(Request(f"http://flip.example:{one.port}/"))
         assert (names.asked, one.connections) == (["flip.example"], 1)
 
 
 @pytest.mark.parametrize(
-    "place", ["inside.example", "10.0.0.1", "169.254.169.254", "2130706433", "0x7f.1", "[::ffff:10.0.0.1]"]
+    "place", ["inside.example", "10.0.0.1", "169.254.169.254", "10%2e0%2E0.1", "[::ffff:10.0.0.1]", "①⓪.⓪.⓪.①"]
 )
 async def test_nobody_is_reached_who_must_not_be(place: str) -> None:
     async with site() as one:
         with pytest.raises(Refusal) as refused:
             await reaching(one).fetch(Request(f"http://{place}:{one.port}/"))
-        assert refused.value.problem.code is Code.NETWORK_REFUSED
+        assert refused.value.problem.code in (Code.NETWORK_REFUSED, Code.INVALID_ARGUMENTS)
         assert one.connections == 0
+
+
+async def test_letters_outside_ascii_are_encoded() -> None:
+    names = Names()
+    async with site() as one:
+        egress = Egress(None, parse_destinations([f"127.0.0.1:{one.port}"]), names)
+        said = await opened(HttpClient(egress)).fetch(Request(f"http://Gütersloh.example:{one.port}/straße?q=ä"))
+        assert said.body == b"hi"
+        assert names.asked == ["xn--gtersloh-65a.example"]
+        assert one.heard[0].startswith(b"GET /stra%C3%9Fe?q=%C3%A4 HTTP/1.1\r\nHost: xn--gtersloh-65a.example:")
 
 
 async def test_a_redirect_is_an_answer() -> None:
@@ -206,9 +234,9 @@ async def test_who_answers_over_tls_is_who_was_asked(tmp_path: Path, name: str, 
         way = Egress(None, parse_destinations([f"127.0.0.1:{port}"]), Names())
         asked = Request(f"https://good.example:{port}/", seconds=5)
         if code is None:
-            assert (await fetch(way, asked, lambda: trust)).body == b"hi"
+            assert (await opened(HttpClient(way, lambda: trust)).fetch(asked)).body == b"hi"
             return
         with pytest.raises(Refusal) as refused:
-            await fetch(way, asked, lambda: trust)
+            await opened(HttpClient(way, lambda: trust)).fetch(asked)
         assert refused.value.problem.code is code
         assert "certificate is not trusted" in refused.value.problem.message
