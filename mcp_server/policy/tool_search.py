@@ -20,7 +20,7 @@ from mcp_server.policy.stems import stem
 
 HEADS: Mapping[str, float] = {"name": 3.0, "title": 2.0, "sentence": 1.5, "server": 1.0}
 """Where a tool says what it is for, and how much a word counts there."""
-DETAILS: Mapping[str, float] = {"arguments": 1.0, "description": 0.7, "modes": 0.5}
+DETAILS: Mapping[str, float] = {"arguments": 1.0, "description": 0.7, "modes": 0.3}
 SATURATION = 1.2
 """BM25's k1: how soon it stops mattering how often a word occurs."""
 LENGTH = 0.5

@@ -97,7 +97,7 @@ async def test_what_a_rule_blocks_or_denies_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("posture", "needs"),
     [
-        (Posture(profile=Profile.NORMAL), "needs the profile `trusted`"),
+        (Posture(profile=Profile.RESTRICTED), "needs the profile `normal`"),
         (Posture(profile=Profile.TRUSTED, work_mode=WorkMode.PLAN), "Work mode `plan`"),
     ],
 )
