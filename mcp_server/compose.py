@@ -22,7 +22,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
-from mcp_server.calls.secrets import KnownSecrets
+from mcp_server.calls.secrets import KnownSecrets, UsableSecrets
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from mcp_server.calls.context import PortFactories
     from mcp_server.calls.ledger import LedgerRecorder
     from mcp_server.calls.memory import ProjectMemory
-    from mcp_server.calls.menus import Navigators
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.runs import RunLifecycle
     from mcp_server.wire.telemetry import TelemetryHandle
@@ -257,19 +256,21 @@ def build_guards(configuration: Configuration, settings: Settings) -> Guards:
 def build_pipeline(configuration: Configuration, settings: Settings, core: Core, guards: Guards) -> "Pipeline":
     from mcp_server.calls.approvals import Approvals, build_answer_trust
     from mcp_server.calls.memory import ProjectMemory
+    from mcp_server.calls.menus import Navigators
     from mcp_server.calls.phases import PhaseLogs
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.resolver import CallResolver
     from mcp_server.calls.results import ResultFilter
     from mcp_server.calls.running_calls import register_child_process
     from mcp_server.calls.summaries import SummarySchedule
+    from mcp_server.calls.tool_search import build_tool_finder
     from mcp_server.guards.spill import open_swept_spill
 
     config, store, policy, jail = configuration.library.config, core.store, core.current_policy, guards.jail
     redactor = core.redactor.load()
     memory = ProjectMemory(store, redactor.redact)
     runs = build_run_lifecycle(configuration, core, guards, memory)
-    navigators = build_navigators(core, runs)
+    navigators = Navigators(policy, core.sessions, core.postures, runs, build_tool_finder(DATA / "menus"))
     workspace = str(settings.workspace)
     guards.commands.registry.on_start = register_child_process
     return Pipeline(
@@ -289,15 +290,6 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
         stop_orders=core.stop_orders,
         failed=lambda tool, fault: log_failure(f"the tool {tool}", fault),
     )
-
-
-def build_navigators(core: Core, runs: "RunLifecycle") -> "Navigators":
-    from mcp_server.calls.menus import Navigators
-    from mcp_server.calls.tool_search import ToolFinder
-    from mcp_server.config.search_words import load_search_words
-
-    finder = ToolFinder(partial(load_search_words, DATA / "menus"))
-    return Navigators(core.current_policy, core.sessions, core.postures, runs, finder)
 
 
 def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> "LedgerRecorder":
@@ -368,4 +360,5 @@ def build_port_factories(
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
         upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
+        secrets=partial(UsableSecrets, settings),
     )

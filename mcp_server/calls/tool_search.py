@@ -7,11 +7,14 @@ entering a mode on trial.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
 
 from mcp_server.calls.carriers import build_sample_arguments, format_example_call
+from mcp_server.config.search_words import load_search_words
 from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Verdict
 from mcp_server.model.posture import Posture
@@ -147,6 +150,11 @@ class ToolFinder:
     def _build_index(self, policy: Policy) -> ToolIndex:
         tools = [tool for tool in policy.tools.values() if policy.menus.find_modes_with(tool.name)]
         return ToolIndex.build(tools, policy.menus, self.load_words())
+
+
+def build_tool_finder(menus: Path) -> ToolFinder:
+    """Build one that reads the word list of the shipped menus folder on its first search."""
+    return ToolFinder(partial(load_search_words, menus))
 
 
 def list_offered_tools(tools: Iterable[Tool], place: SearchPlace) -> Iterator[FoundTool]:

@@ -1,4 +1,4 @@
-"""Which tools reach beyond one mode? The search for tools."""
+"""Which tools reach beyond one mode? The search for tools, and the names of secrets."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -30,4 +30,24 @@ REQUEST_TOOLS = Tool(
     hints=HINTS[Effect.SESSION].adjust("a second identical call changes nothing", idempotent=True),
 )
 
-TOOLS = (REQUEST_TOOLS,)
+
+class ListSecretsArguments(TypedDict):
+    pass
+
+
+LIST_SECRETS = Tool(
+    name="list_secrets",
+    title="List the secrets",
+    description=(
+        "List the names of the secrets that the user stored for servers of this folder: where each may be used, and "
+        "its last use. Never shows a value; menugate gives values to servers without showing them to you. Example: {}"
+    ),
+    arguments=build_schema(ListSecretsArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.SESSION,
+    stages=WARMUP | ACTING,
+    run=LazyFunction("tools.integrations.secrets:list_secrets"),
+    hints=HINTS[Effect.SESSION].adjust("it only looks up names", read_only=True, idempotent=True),
+)
+
+TOOLS = (LIST_SECRETS, REQUEST_TOOLS)
