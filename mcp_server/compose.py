@@ -22,14 +22,14 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
-from mcp_server.calls.secrets import KnownSecrets
+from mcp_server.calls.secrets import KnownSecrets, UsableSecrets
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
 from mcp_server.calls.stops import StopOrders
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.folders import prepare_folders
-from mcp_server.config.load import Configuration, get_limits, load_configuration
+from mcp_server.config.load import DATA, Configuration, get_limits, load_configuration
 from mcp_server.config.prompts import PromptError
 from mcp_server.installation import build_host_paths
 from mcp_server.model.approvals import ApprovalChannel
@@ -263,13 +263,14 @@ def build_pipeline(configuration: Configuration, settings: Settings, core: Core,
     from mcp_server.calls.results import ResultFilter
     from mcp_server.calls.running_calls import register_child_process
     from mcp_server.calls.summaries import SummarySchedule
+    from mcp_server.calls.tool_search import build_tool_finder
     from mcp_server.guards.spill import open_swept_spill
 
     config, store, policy, jail = configuration.library.config, core.store, core.current_policy, guards.jail
     redactor = core.redactor.load()
     memory = ProjectMemory(store, redactor.redact)
     runs = build_run_lifecycle(configuration, core, guards, memory)
-    navigators = Navigators(policy, core.sessions, core.postures, runs)
+    navigators = Navigators(policy, core.sessions, core.postures, runs, build_tool_finder(DATA / "menus"))
     workspace = str(settings.workspace)
     guards.commands.registry.on_start = register_child_process
     return Pipeline(
@@ -359,4 +360,5 @@ def build_port_factories(
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
         upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
+        secrets=partial(UsableSecrets, settings),
     )

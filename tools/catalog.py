@@ -10,6 +10,7 @@ from mcp_server.model.tools import Tool
 from tools.files import definitions as files
 from tools.fs import definitions as fs
 from tools.git import definitions as git
+from tools.integrations import definitions as integrations
 from tools.lsp import definitions as lsp
 from tools.meta import definitions as meta
 from tools.phases import definitions as phases
@@ -39,4 +40,6 @@ CATALOG: tuple[Tool, ...] = (
     *fs.TOOLS,
     # The project as a whole.
     *project.TOOLS,
+    # Tools of every mode and server.
+    *integrations.TOOLS,
 )

@@ -25,6 +25,7 @@ from mcp_server.state.store import Store
 
 if TYPE_CHECKING:
     from mcp_server.guards.network.network import CallNetwork
+    from mcp_server.model.secrets import SecretNames
     from mcp_server.model.upstreams import UpstreamAccess
 
     # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
@@ -62,6 +63,7 @@ class PortFactories:
     memory: Callable[[Session], Memory]
     progress: Callable[[Progress], Progress]
     upstreams: "Callable[[ResolvedCall, Progress], UpstreamAccess]"
+    secrets: "Callable[[Session], SecretNames]"
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,10 @@ class ToolContext:
     @made_once
     def records(self) -> Records:
         return self._ports.records(self._resolved.live, self.session, self._resolved.tool.name)
+
+    @made_once
+    def secrets(self) -> "SecretNames":
+        return self._ports.secrets(self.session)
 
     @made_once
     def upstreams(self) -> "UpstreamAccess":

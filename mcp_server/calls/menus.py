@@ -3,7 +3,7 @@
 The text and the structured content say the same, because many hosts show the model only one of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,13 +15,14 @@ from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.request import CallRequest
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place
+from mcp_server.calls.tool_search import SearchPlace, ToolFinder, describe_tools, list_mode_tools
 from mcp_server.model.menus import META_TOOLS, Mode
 from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.schema import format_brief_schema
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import format_count, shorten_text
+from mcp_server.model.text import first_sentence, format_count, shorten_text
 from mcp_server.model.tools import Tool
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.router import Route, RouteChoice, route
@@ -38,6 +39,7 @@ class Navigators:
     sessions: Sessions
     postures: CurrentPostures
     runs: RunLifecycle
+    finder: ToolFinder
 
     def open(self, request: CallRequest, live: LiveSession, has_handle: bool) -> "MenuNavigator":
         posture = partial(self.postures.get_known, live.session.principal)
@@ -47,6 +49,7 @@ class Navigators:
             self.current_policy.policy,
             posture,
             self.runs,
+            self.finder,
             has_handle,
             request.listing.fixed,
             request.listing.carriers,
@@ -60,6 +63,7 @@ class MenuNavigator:
     policy: Policy
     posture: Callable[[], Posture]
     runs: RunLifecycle
+    finder: ToolFinder
     has_handle: bool = False
     """The call carried a menu handle: it is about that place, and creates no other."""
     fixed: bool = False
@@ -75,10 +79,14 @@ class MenuNavigator:
         mode = self.policy.menus.by_name.get(self.live.session.mode)
         return self._describe_root() if mode is None else self._describe_mode(mode)
 
+    def show_modes(self) -> Ending:
+        modes, lines = self._list_modes()
+        return Done("\n".join(["Enter a mode with `menu_enter` to get its tools:", *lines]), {"modes": modes})
+
     async def enter(self, query: str) -> Ending:
         mode = self.find_enterable_mode(query)
         if isinstance(mode, Problem):
-            return mode
+            return await self._explain_unknown_mode(mode, query)
         if not self.has_handle:
             # A caller without a handle may be another agent on the same connection, so it gets a place of its own.
             self.live = await self.sessions.claim(self.live)
@@ -89,6 +97,28 @@ class MenuNavigator:
             return problem
         self.arrived = True
         return self._describe_entered_mode(mode, handle)
+
+    async def _explain_unknown_mode(self, problem: Problem, query: str) -> Problem:
+        """Words that name no mode may say what the caller wants to do: name the tools for that."""
+        if problem.code is not Code.UNKNOWN_MODE or not query.strip():
+            return problem
+        return await self.finder.explain_unknown_mode(problem, query, self._build_search_place())
+
+    async def find_tools(self, need: str, category: str = "") -> Ending:
+        mode = self._find_mode(category) if category else None
+        if isinstance(mode, Problem):
+            return mode
+        place = self._build_search_place()
+        if mode is not None and not need.strip():
+            return list_mode_tools(mode, place)
+        return await self.finder.find(need, place, mode)
+
+    def describe_tools(self, names: Sequence[str]) -> Ending:
+        return describe_tools(names, self._build_search_place())
+
+    def _build_search_place(self) -> SearchPlace:
+        handle = (self.live.handle or "") if self.has_handle else ""
+        return SearchPlace(self.live.session, self.posture(), self.policy, self.fixed, self.carriers, handle)
 
     async def move_to_mode(self, mode: Mode) -> Problem | None:
         """Move to that mode without a reply."""
@@ -180,12 +210,15 @@ class MenuNavigator:
         )
         return [self.policy.tools[name] for name in mode.tools if name in visible]
 
-    def _describe_root(self) -> Ending:
+    def _list_modes(self) -> tuple[list[dict[str, Any]], list[str]]:
         modes = [
             {"number": number, "mode": mode.name, "title": mode.title, "when": mode.when, "tools": len(mode.tools)}
             for number, mode in enumerate(self.policy.menus, 1)
         ]
-        lines = [f"{one['number']}. {one['mode']}: {one['title']}. Use it {one['when']}" for one in modes]
+        return modes, [f"{one['number']}. {one['mode']}: {one['title']}. Use it {one['when']}" for one in modes]
+
+    def _describe_root(self) -> Ending:
+        modes, lines = self._list_modes()
         text = "You are at ROOT. Enter a mode with `menu_enter` to get its tools:\n" + "\n".join(lines)
         return Done(text, {"mode": None, "modes": modes})
 
@@ -259,11 +292,6 @@ def build_tool_entries(tools: list[Tool]) -> list[dict[str, Any]]:
         }
         for tool in tools
     ]
-
-
-def first_sentence(text: str) -> str:
-    head, dot, _ = text.partition(". ")
-    return head + dot.strip()
 
 
 def build_pinned_problem(mode: str | None) -> Problem:

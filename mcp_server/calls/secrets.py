@@ -14,6 +14,8 @@ from mcp_server.config.secrets import open_secret_store
 from mcp_server.model.results import Refusal
 
 if TYPE_CHECKING:
+    from mcp_server.model.secrets import SecretEntry
+    from mcp_server.model.sessions import Session
     from mcp_server.settings import Settings
     from mcp_server.state.secrets import SecretStore
 
@@ -67,6 +69,22 @@ class KnownSecrets:
         if fault not in self._faults:
             self._faults.add(fault)
             log.warning("a stored secret cannot be read, so it is not masked either: %s", fault)
+
+
+@dataclass(frozen=True)
+class UsableSecrets:
+    """The secrets that servers of this workspace could use. Nobody but the account's owner learns their names."""
+
+    settings: "Settings"
+    session: "Session"
+
+    def list_entries(self) -> "tuple[list[SecretEntry], int]":
+        store = open_secret_store(self.settings) if self.session.principal == self.settings.person else None
+        if store is None:
+            return [], 0
+        entries, faults = store.list_entries()
+        here = str(self.settings.workspace)
+        return [entry for entry in entries if entry.workspace in ("", here)], len(faults)
 
 
 def load_secret_values(settings: "Settings") -> tuple[str, ...]:

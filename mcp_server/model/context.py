@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcp_server.model.network import Network
     from mcp_server.model.processes import Processes
     from mcp_server.model.results import Ending, Problem
+    from mcp_server.model.secrets import SecretNames
     from mcp_server.model.sessions import Session
     from mcp_server.model.tools import Arguments, Demand
     from mcp_server.model.upstreams import UpstreamAccess
@@ -110,7 +111,19 @@ class Navigator(Protocol):
 
     def show_menu(self) -> "Ending": ...
 
+    def show_modes(self) -> "Ending":
+        """List every mode, wherever the session is."""
+        ...
+
     async def enter(self, query: str) -> "Ending": ...
+
+    async def find_tools(self, need: str, category: str = "") -> "Ending":
+        """Name the tools that fit a need, in any mode or in the one given."""
+        ...
+
+    def describe_tools(self, names: Sequence[str]) -> "Ending":
+        """Show the whole schemas of tools."""
+        ...
 
     async def leave(self) -> "Ending": ...
 
@@ -171,6 +184,8 @@ class Context(Protocol):
     def index(self) -> "Index": ...
     @property
     def memory(self) -> "Memory": ...
+    @property
+    def secrets(self) -> "SecretNames": ...
     @property
     def upstreams(self) -> "UpstreamAccess":
         """The servers behind menugate. Only their own tools can use it; others use `call_tool`."""

@@ -46,6 +46,14 @@ class SecretEntry:
     used_by: str = ""
 
 
+class SecretNames(Protocol):
+    """The secrets that servers in the call's workspace could use, without their values."""
+
+    def list_entries(self) -> tuple[list[SecretEntry], int]:
+        """Return them by name, and how many files could not be read. Asks no keyring."""
+        ...
+
+
 class SecretUnavailable(Exception):
     """A secret cannot be used; the message says why, and what to do."""
 

@@ -68,6 +68,11 @@ def shorten_to_line(text: str, most: int) -> str:
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
+def first_sentence(text: str) -> str:
+    head, dot, _ = text.partition(". ")
+    return head + dot.strip()
+
+
 def to_printable_ascii(text: str) -> str:
     """Reduce an outsider's text to printable ASCII for one line of a message."""
     return "".join(sign if sign.isascii() and sign.isprintable() else "?" for sign in text[:200])

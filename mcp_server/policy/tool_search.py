@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import mul
 from typing import Any, TypeAlias, cast
 
 from mcp_server.model.menus import Menus, Mode
@@ -19,7 +20,7 @@ from mcp_server.policy.stems import stem
 
 HEADS: Mapping[str, float] = {"name": 3.0, "title": 2.0, "sentence": 1.5, "server": 1.0}
 """Where a tool says what it is for, and how much a word counts there."""
-DETAILS: Mapping[str, float] = {"arguments": 1.0, "description": 0.7, "modes": 0.5}
+DETAILS: Mapping[str, float] = {"arguments": 1.0, "description": 0.7, "modes": 0.3}
 SATURATION = 1.2
 """BM25's k1: how soon it stops mattering how often a word occurs."""
 LENGTH = 0.5
@@ -31,6 +32,8 @@ NEAR_WEIGHT = 0.8
 """What the right spelling of a misspelled or shortened word counts."""
 COVERAGE = 0.3
 """How much of a score depends on how many of the words were found."""
+MODE_WEIGHTS = (1.0, 0.3, 0.1)
+"""What the best, the second and the third tool of a mode count for the mode."""
 SHORTEST_ABBREVIATION = 3
 MAX_LONGER = 3
 """What begins more words than these is no abbreviation."""
@@ -127,6 +130,17 @@ class ToolIndex:
         if 0 < len(longer) <= MAX_LONGER:
             return longer
         return frozenset(map(stem, self.vocabulary.find_nearest(word)))
+
+
+def rank_modes(matches: Iterable[ToolMatch], menus: Menus) -> list[str]:
+    """Rank the modes by the tools in them that match: by the best, and a little by the next ones."""
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for match in matches:
+        for mode in menus.find_modes_with(match.tool):
+            scores[mode.name].append(match.score)
+    order = {mode.name: number for number, mode in enumerate(menus)}
+    points = {name: sum(map(mul, sorted(best, reverse=True), MODE_WEIGHTS)) for name, best in scores.items()}
+    return sorted(points, key=lambda name: (-round(points[name], 6), order[name]))
 
 
 def _get_weight(meaning: tuple[float, Any]) -> float:

@@ -15,6 +15,7 @@ NOT_PROMISED = {
     "Hold": "why a run is paused is the pipeline's to act on",
     "Navigator": "moving through the menus is for the meta-tools",
     "Ordered": "what `Profile` is made of",
+    "SecretNames": "the names of secrets are for `list_secrets`",
     "Question": "made by the gate, never by a tool",
 }
 """What is reached from a promised name and is none itself, and why."""

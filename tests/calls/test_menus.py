@@ -2,8 +2,9 @@
 
 import pytest
 
-from mcp_server.calls.menus import build_pinned_problem, build_tool_entries, first_sentence, format_tool_list
+from mcp_server.calls.menus import build_pinned_problem, build_tool_entries, format_tool_list
 from mcp_server.model.results import Code
+from mcp_server.model.text import first_sentence
 from tools.catalog import CATALOG
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from mcp_server.model.menus import Menus
-from mcp_server.model.posture import Profile
-from mcp_server.model.results import Done, Ending
-from mcp_server.model.tools import EVERY_STAGE, Effect, Tool
+from mcp_server.model.tools import Tool
+from mcp_server.model.upstreams import Mount, StdioTarget
+from mcp_server.policy.upstream_tools import ToolBuilder, build_run
+from tools.catalog import CATALOG
 
 DATA = Path(__file__).parents[1] / "data" / "catalogues"
 CATALOGUES: Mapping[str, Mapping[str, Any]] = {
@@ -17,27 +18,12 @@ CATALOGUES: Mapping[str, Mapping[str, Any]] = {
 NO_MENUS = Menus(())
 
 
-async def _run(_ctx: object, _args: object) -> Ending:
-    return Done("")
+def build_tools(server: str) -> tuple[Tool, ...]:
+    """What menugate makes of a server's definitions, once they are approved."""
+    builder = ToolBuilder(build_run, lambda _tool: None, frozenset(tool.name for tool in CATALOG))
+    mount = Mount(server, server, StdioTarget((server,)))
+    return builder.build_tools(mount, CATALOGUES[server]["tools"], approved=True)[0]
 
 
-def build_tool(server: str, definition: Mapping[str, Any]) -> Tool:
-    title = definition.get("title") or definition.get("annotations", {}).get("title") or definition["name"]
-    reads = bool(definition.get("annotations", {}).get("readOnlyHint"))
-    return Tool(
-        name=f"{server}_{definition['name'].replace('-', '_')}"[:40],
-        title=title,
-        description=definition.get("description", ""),
-        arguments=definition["inputSchema"],
-        profile=Profile.NORMAL if reads else Profile.TRUSTED,
-        effect=Effect.READ_LOCAL if reads else Effect.WRITE_LOCAL,
-        stages=EVERY_STAGE,
-        run=_run,
-        written=f"{server}:{definition['name']}",
-    )
-
-
-TOOLS: tuple[Tool, ...] = tuple(
-    build_tool(server, definition) for server, catalogue in CATALOGUES.items() for definition in catalogue["tools"]
-)
+TOOLS: tuple[Tool, ...] = tuple(tool for server in CATALOGUES for tool in build_tools(server))
 WRITTEN: Mapping[str, str] = {tool.name: tool.written or tool.name for tool in TOOLS}

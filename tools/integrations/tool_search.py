@@ -1,0 +1,17 @@
+"""Which tools does a model need? Found by words, by mode, or by name."""
+
+from mcp_server.model.context import Context
+from mcp_server.model.results import Code, Ending, Problem
+from tools.integrations.definitions import RequestToolsArguments
+
+
+async def request_tools(ctx: Context, args: RequestToolsArguments) -> Ending:
+    query, category, names = args.get("query", ""), args.get("category", ""), args.get("tool_names", [])
+    if args.get("list_categories"):
+        return ctx.navigator.show_modes()
+    if names:
+        return ctx.navigator.describe_tools(names)
+    if not (query.strip() or category.strip()):
+        message = "this names nothing to find."
+        return Problem(Code.INVALID_ARGUMENTS, message, "Say in `query` what you want to do.")
+    return await ctx.navigator.find_tools(query, category)
