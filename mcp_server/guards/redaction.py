@@ -138,6 +138,11 @@ class Redactor:
         self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
         self._reach = max(MAX_SHAPE_CHARS, *map(len, self._forms[:1]), 0)
 
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Every spelling of every known value."""
+        return self._forms
+
     def redact_known_values(self, text: str) -> str:
         """Remove only values known to be secret. Lookalikes stay, because the text must still match the original."""
         if self._exact is not None and any(form in text for form in self._forms):

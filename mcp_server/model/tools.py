@@ -123,6 +123,7 @@ class RuleSubject(StrEnum):
 
     PATH = "path"
     COMMAND = "command"
+    URL = "url"
     TEXT = "text"
 
 

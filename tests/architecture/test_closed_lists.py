@@ -45,7 +45,7 @@ UNLISTED: Mapping[str, str] = {
     "Holder": "a run is held under every run control by anything but UNIT",
     "LineEvidence": "a line shows that tests ran if it is EXIT_CODE or PROOF",
     "RowKind": "a row is chained, kept and shown whatever its kind",
-    "RuleSubject": "what is neither a path nor a command is matched as a text",
+    "RuleSubject": "what is neither a path nor a command nor a URL is matched as a text",
     "SandboxState": "in any state but THERE a tool needs the next higher profile, or does not run",
     "ScalarKind": "`reader.PLAIN` lists all but TEXT, which is whatever the others are not",
     "SingleTestOutcome": "a test that is neither PASSED nor FAILED cannot tell anything",
