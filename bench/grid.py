@@ -40,6 +40,7 @@ ABOUT: Mapping[str, str] = {
     "running_calls": "the calls that are running now",
     "runs": "from the first call to `complete`",
     "search": "finding files and lines",
+    "secrets": "passwords and tokens that you stored",
     "serve": "serving over stdio and HTTP",
     "servers": "the menugate processes of a workspace",
     "sessions": "the mode, stage and run of each agent",
@@ -51,6 +52,7 @@ ABOUT: Mapping[str, str] = {
     "terminal": "commands that change something for you",
     "todos": "work items, and how they are verified",
     "trust": "folders whose own rules and prompts you trust",
+    "upstreams": "MCP servers behind menugate",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})
 """Names that mean different things in different rooms."""

@@ -6,7 +6,7 @@
 import asyncio
 import gc
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from mcp_server.guards.processes.choose import SandboxChooser
     from mcp_server.guards.processes.commands import CommandHost
     from mcp_server.guards.redaction import Redactor
+    from mcp_server.model.upstreams import Upstreams
 
 AFTER_FIRST_LIST = 0.3
 """Seconds. Hosts list tools at once; their first call waits for the state in any case."""
@@ -77,8 +78,22 @@ class LazyRedactor:
     def load(self) -> "Redactor":
         return self._redactor
 
+    def learn(self, values: Iterable[str]) -> None:
+        self._redactor.learn(values)
+
     def redact(self, text: str) -> str:
         return self._redactor.redact(text)
+
+
+@dataclass
+class UpstreamPort:
+    """The way to the servers behind menugate, which is built when a call or a list first needs it."""
+
+    build: "Callable[[], Upstreams | None]" = lambda: None
+
+    @cached_property
+    def port(self) -> "Upstreams | None":
+        return self.build()
 
 
 @dataclass(frozen=True)
@@ -98,6 +113,7 @@ class Core:
     stop_orders: StopOrders
     sandbox: SandboxWatch
     redactor: LazyRedactor
+    upstreams: UpstreamPort
     conversation: str
     """The fields that all ledger rows of this process share."""
     note_decision: Callable[[Judged], None] | None = None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mcp_server
-from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch
+from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch, UpstreamPort
 from mcp_server.calls.carriers import make_session_handle
 from mcp_server.calls.health import build_health_response
 from mcp_server.calls.messages import Replies
@@ -22,6 +22,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
+from mcp_server.calls.secrets import KnownSecrets
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
@@ -105,7 +106,13 @@ def assemble_app(configuration: Configuration, settings: Settings, clock: Clock)
         pipeline=pipeline,
         notifier=handlers.notices,
         reload=ConfigurationReload(
-            configuration, settings, core.current_policy, core.postures, handlers.listings.judge_by, core.store
+            configuration,
+            settings,
+            core.current_policy,
+            core.postures,
+            handlers.listings.judge_by,
+            core.store,
+            KnownSecrets(settings, core.redactor.learn),
         ),
         server=build_mcp_server(settings, handlers, telemetry),
         health=build_health_response(core.posture_changes, configuration.library.config, settings.person),
@@ -137,6 +144,7 @@ def build_core(
         stop_orders=StopOrders(running_calls, store, holds, new_id, changes.postures.get_known_principals),
         sandbox=sandbox,
         redactor=redactor,
+        upstreams=UpstreamPort(),
         conversation=new_id(),
     )
 
@@ -324,6 +332,7 @@ def build_port_factories(
     from mcp_server.calls.documents import build_document_stores
     from mcp_server.calls.messages import PersonChannel
     from mcp_server.calls.results import wrap_progress
+    from mcp_server.calls.upstreams import grant_upstreams
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -343,11 +352,12 @@ def build_port_factories(
             demand, SeenBy(store, session.key), profile, bounds
         ),
         processes=guards.commands.build_call_processes,
-        network=ToolNetworks(SecretSearch(core.redactor.load().spellings)).build_network,
+        network=ToolNetworks(SecretSearch(core.redactor.load().get_spellings)).build_network,
         belongings=lambda session: core.session_objects.build_session_objects(session.id),
-        person=partial(PersonChannel, store, *(partial(look, guards.commands.paths) for look in looks)),
+        person=partial(PersonChannel, store, core.clock, *(partial(look, guards.commands.paths) for look in looks)),
         records=partial(build_document_stores, store),
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
+        upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
     )

@@ -17,6 +17,7 @@ import anyio
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
+from mcp_server.calls.secrets import KnownSecrets
 from mcp_server.config.load import (
     Configuration,
     RenewedConfiguration,
@@ -47,7 +48,7 @@ FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget", "glance"))
 """The parts of the configuration that a running server follows."""
 MOST_TOLD = 8
 """How many of the earlier versions still in force are published for the user's commands."""
-WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
+WRITTEN = {"folding": "summary", "out_of_band": "approvals", "upstreams": "mcpServers"}
 """The names of keys in the file, where they differ from ours."""
 Stamps = tuple[tuple[int, ...] | None, ...]
 
@@ -63,6 +64,7 @@ class ConfigurationReload:
     changed: Callable[[Policy], None]
     """Called with every new policy at once, before any decision uses it."""
     store: Store
+    secrets: KnownSecrets
     stoppable: bool = False
     """Whether this process handles the signal that ends everything."""
     tell: Callable[[], Awaitable[None]] | None = None
@@ -112,6 +114,7 @@ class ConfigurationReload:
     async def _check_for_changes(self) -> None:
         # Whatever interrupts this, the next call checks again.
         self.current_policy.stale = True
+        await self.secrets.catch_up()
         stamps, settled = self._read_stamps()
         if stamps != self._stamps or settled != self._still:
             self._stamps, self._still = stamps, settled
@@ -292,6 +295,8 @@ class ConfigurationReload:
         yield str(top / FILE)
         if trust := Trusted(settings.secrets).get_path(top):
             yield str(trust)
+        if self.secrets.folder:
+            yield str(self.secrets.folder)
         yield str(top / PROMPTS)
         for name in self.held.own.texts:
             if name != FILE:

@@ -26,6 +26,7 @@ ANDROID_HOME DOTNET_ROOT PNPM_HOME BUN_INSTALL RBENV_ROOT GEM_HOME SDKMAN_DIR SO
 """
 """The variables passed on to programs that we start; all others stay with us."""
 SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
+SESSION_VARIABLES = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY")
 Axis = TypeVar("Axis", "Listing", Profile)
 
 
@@ -76,6 +77,8 @@ class Settings:
     """More variables for programs outside a sandbox, so that menugate finds the same state there."""
     secret_values: tuple[str, ...] = ()
     """Values that must never be shown: those of variables with names such as `API_KEY`."""
+    keyring_variables: tuple[tuple[str, str], ...] = ()
+    """The environment of the program that reaches the system keyring."""
     traces: str = ""
     """Where traces go: `otlp`, `console`, or nowhere if empty."""
     metrics: str = ""
@@ -173,6 +176,7 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
         variables=_get_inherited_variables(env, home),
         variables_outside=_get_outside_variables(env),
         secret_values=_get_secret_values(env),
+        keyring_variables=_get_keyring_variables(env, home),
     )
 
 
@@ -290,6 +294,16 @@ def _get_secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for value in named if len(value) >= SHORTEST_SECRET)
 
 
+def _get_keyring_variables(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...]:
+    """How a program finds the session's keyring. Hosts often drop these variables, so we name the usual place."""
+    found = {"PATH": env.get("PATH") or os.defpath, "HOME": str(home), "LC_ALL": "C.UTF-8"}
+    found |= {name: env[name] for name in SESSION_VARIABLES if name in env}
+    bus = f"/run/user/{os.getuid()}/bus"
+    if "DBUS_SESSION_BUS_ADDRESS" not in found and os.path.exists(bus):  # noqa: PTH110  # every start passes here
+        found["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
+    return tuple(sorted(found.items()))
+
+
 def _get_inherited_variables(env: Mapping[str, str], home: Path) -> tuple[tuple[str, str], ...]:
     found = {name: env[name] for name in HANDED_ON.split() if name in env}
     found |= {name: value for name, value in env.items() if name.startswith("LC_")}
@@ -317,6 +331,11 @@ def read_variable(name: str, environment: Mapping[str, str] | None = None) -> st
     """Read a variable that a configuration file names; empty if it is not set."""
     env = os.environ if environment is None else environment
     return env.get(name, "").strip()
+
+
+def find_variable(name: str, environment: Mapping[str, str] | None = None) -> str | None:
+    """Find the exact value of a variable that a configuration file names; None if it is not set."""
+    return (os.environ if environment is None else environment).get(name)
 
 
 def is_loopback(host: str) -> bool:

@@ -59,7 +59,7 @@ async def ask_person(
         return FormReply(
             FormAnswer.NOTHING, "did not answer the question in time" if late else "could not ask the question"
         )
-    if clock.now_ns() - int(since) <= SOONEST_NS:
+    if is_too_soon(clock, int(since)):
         return FormReply(FormAnswer.NOTHING, "answered within a second, before anyone could have read the question")
     content = cast(Mapping[str, Any], reply.get("content") or {})
     match reply.get("action"):
@@ -71,6 +71,11 @@ async def ask_person(
             return FormReply(FormAnswer.NO)
         case _:
             return FormReply(FormAnswer.UNCLEAR, "closed the question without an answer")
+
+
+def is_too_soon(clock: Clock, since: int) -> bool:
+    """Say whether so little time has passed that only a program can have answered."""
+    return clock.now_ns() - since <= SOONEST_NS
 
 
 def build_form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from mcp_server.model.policy import BudgetUse
-from mcp_server.model.results import Ending, Problem
+from mcp_server.model.results import Ending, has_failed
 from mcp_server.model.tools import Tool
 
 
@@ -39,6 +39,6 @@ class BudgetMeter:
 
     def add_result(self, shown: Ending, call: str) -> None:
         self.result_bytes += len(shown.text)
-        failed = isinstance(shown, Problem)
+        failed = has_failed(shown)
         self.repeated_failures = (self.repeated_failures + 1 if call == self.failing else 1) if failed else 0
         self.failing = call if failed else ""

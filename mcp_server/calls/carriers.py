@@ -18,9 +18,10 @@ SAMPLES: Mapping[str, Any] = {"string": "…", "boolean": False, "array": [], "o
 
 def format_example_call(tool: Tool, arguments: Arguments | None = None, **where: str) -> str:
     """Format the whole call, with `menu` and `mode` where they belong."""
-    example = dict(arguments) if arguments is not None else build_sample_arguments(tool.arguments)
+    given = build_sample_arguments(tool.offered) if arguments is None else arguments
+    example = {name: value for name, value in given.items() if name not in tool.fixed}
     if len(json.dumps(example)) > MAX_EXAMPLE_CHARS:
-        example = build_sample_arguments(tool.arguments)
+        example = build_sample_arguments(tool.offered)
     carrier = "menu_read" if tool.hints.read_only else "menu_call"
     return f"{carrier} {json.dumps({'tool': tool.name, 'arguments': example, **where}, ensure_ascii=False)}"
 
@@ -30,7 +31,7 @@ def fit_arguments(tool: Tool, arguments: Arguments, policy: Policy) -> Arguments
     exactly as shown."""
     if policy.unfit(tool.name, arguments) is None:
         return arguments
-    example = build_sample_arguments(tool.arguments)
+    example = build_sample_arguments(tool.offered)
     if find_json_fault(arguments) is not None:
         return example
     for name, value in arguments.items():

@@ -27,6 +27,7 @@ from mcp_server.state.store import Store
 
 if TYPE_CHECKING:
     from mcp_server.guards.network.network import CallNetwork
+    from mcp_server.model.upstreams import UpstreamAccess
 
     # Type checkers do not accept a cached property where a protocol (`Context`) declares a property.
     made_once = property
@@ -63,6 +64,7 @@ class PortFactories:
     index: Index
     memory: Callable[[Session], Memory]
     progress: Callable[[Progress], Progress]
+    upstreams: "Callable[[ResolvedCall, Progress], UpstreamAccess]"
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,10 @@ class ToolContext:
     @made_once
     def records(self) -> Records:
         return self._ports.records(self._resolved.live, self.session, self._resolved.tool.name)
+
+    @made_once
+    def upstreams(self) -> "UpstreamAccess":
+        return self._ports.upstreams(self._resolved, self.progress)
 
     @property
     def index(self) -> Index:

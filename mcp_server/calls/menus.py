@@ -246,7 +246,7 @@ class MenuNavigator:
 
 def format_tool_list(tools: list[Tool]) -> str:
     return "\n".join(
-        f"- {tool.name}({format_brief_schema(tool.arguments)}): {first_sentence(tool.description)}" for tool in tools
+        f"- {tool.name}({format_brief_schema(tool.offered)}): {first_sentence(tool.description)}" for tool in tools
     )
 
 
@@ -254,7 +254,7 @@ def build_tool_entries(tools: list[Tool]) -> list[dict[str, Any]]:
     return [
         {
             "name": tool.name,
-            "arguments": format_brief_schema(tool.arguments),
+            "arguments": format_brief_schema(tool.offered),
             "description": first_sentence(tool.description),
         }
         for tool in tools

@@ -7,13 +7,14 @@ from typing import Any, cast
 
 import anyio.to_thread
 
+from mcp_server.calls.approval_form import is_too_soon
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.model.context import Client
-from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.results import Code, Done, Ending, Question, Refusal, Relayed
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model, escape_for_person
 from mcp_server.state import messages
-from mcp_server.state.engine.rows import Message, Reply
+from mcp_server.state.engine.rows import Clock, Message, Reply
 from mcp_server.state.store import Store
 
 FREE_ANSWER = {
@@ -38,6 +39,7 @@ MESSAGE = "message"
 @dataclass(frozen=True)
 class PersonChannel:
     store: Store
+    clock: Clock
     signature_reader: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]
     ignore_file_reader: Callable[[str], str]
     hooks_folder_reader: Callable[[str], str]
@@ -54,7 +56,8 @@ class PersonChannel:
 
     async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
         # In the newer protocol era the call comes back with the answer, and the message was left the first time.
-        id = self.client.get_note(MESSAGE) or await self.tell(message, attachments, asks=True)
+        left, _, _ = self.client.get_note(MESSAGE).partition(" ")
+        id = left or await self.tell(message, attachments, asks=True)
         action, answer = "cancel", None
         if (reply := await self._find_reply(id)) is None:
             question = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
@@ -64,8 +67,8 @@ class PersonChannel:
         if reply is not None:
             await self.store.write(partial(messages.mark_reply_delivered, id=id))
             return "accept", reply.text, id
-        if action == "accept":
-            answered = Reply(answer or "")
+        if answer is not None:
+            answered = Reply(answer)
             await self.store.write(partial(messages.reply_to_message, id=id, reply=answered, delivered=True))
         return action, answer, id
 
@@ -90,14 +93,21 @@ class PersonChannel:
 
     async def ask(self, key: str, message: str, note: str = "") -> tuple[str, str | None]:
         params = {"message": mark_as_models_words(message), "requestedSchema": FREE_ANSWER}
+        # The time travels with the question, because in the newer protocol era it ends the call.
+        note = self.client.get_note(key) or f"{note} {self.clock.now_ns()}"
         try:
             reply = await self.client.request(key, "elicitation/create", params, note)
         except Refusal as refused:
             # No answer is not an error: the message is kept either way.
             return ("timeout" if refused.problem.code is Code.TIMEOUT else "cancel"), None
+        if is_too_soon(self.clock, int(note.rpartition(" ")[2])):
+            return "automatic", None
+        if reply.get("action") != "accept":
+            return str(reply.get("action", "cancel")), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
-        answer = content.get("answer")
-        return str(reply.get("action", "cancel")), None if answer is None else str(answer)
+        answer = str(content.get("answer") or "")
+        # Programs accept forms that they leave empty, and you could no longer reply at a terminal.
+        return ("accept", answer) if answer.strip() else ("cancel", None)
 
 
 # What did the user reply? A reply reaches the model with the next result of its session.
@@ -118,11 +128,13 @@ class Replies:
         if self.pending is None:
             await self.refresh()
         due = [one for one in self.pending or () if messages.is_reply_for(one, session)]
-        if not due or not isinstance(ending, Done | Problem) or (isinstance(ending, Done) and ending.data is not None):
+        if not due or isinstance(ending, Question) or (isinstance(ending, Done | Relayed) and ending.data is not None):
             return ending
         take = partial(messages.take_replies, session=session)
         text = "\n\n".join(format_reply(one) for one in await self.store.write(take))
         await self.refresh()
+        if isinstance(ending, Relayed):
+            return replace(ending, blocks=(*ending.blocks, {"type": "text", "text": text}))
         if isinstance(ending, Done):
             return replace(ending, text="\n\n".join(filter(None, (ending.text, text))))
         return replace(ending, way_out="\n\n".join(filter(None, (ending.way_out, text))))

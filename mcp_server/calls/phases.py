@@ -11,7 +11,7 @@ from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.documents import Document, DocumentCause, Overtaken
 from mcp_server.model.phases import KIND, Log
 from mcp_server.model.policy import Policy
-from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.results import Code, Done, Ending, Problem, Refusal, Relayed
 from mcp_server.model.tools import Demand
 from mcp_server.policy.phases import (
     find_counted_step,
@@ -85,6 +85,8 @@ def _get_parent_tool(call: ResolvedCall) -> str | None:
 
 def get_ending_facts(ending: Ending) -> Mapping[str, Any]:
     """Return what a tool reports for programs, such as a command's exit code."""
+    if isinstance(ending, Relayed):
+        return ending.meta
     if isinstance(ending, Done):
         return {**(ending.data or {}), **ending.meta}
     return (ending.data or {}) if isinstance(ending, Problem) else {}

@@ -41,7 +41,7 @@ from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.reports import LATEST, format_summary_address
-from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
+from mcp_server.model.results import Code, Ending, Problem, Question, Refusal, has_failed
 from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.policy.decision import decide
@@ -276,10 +276,8 @@ class Pipeline:
         if not call.tool.meta:
             self.spend(call, result)
             if posture.reasoning:
-                session_before = await self.runs.advance_stage(
-                    call.live, effect not in READING, isinstance(result, Problem)
-                )
-        how = "done" if isinstance(result, Done) else "problem"
+                session_before = await self.runs.advance_stage(call.live, effect not in READING, has_failed(result))
+        how = "problem" if has_failed(result) or isinstance(result, Question) else "done"
         self.recorder.record_outcome(call, underway, how, result, len(ending.text))
         if session_before is not None or context.opened_desk is not None:
             await announce_move(call, context.opened_desk, session_before)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import anyio
 
+from mcp_server.calls.upstream_results import filter_relayed
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import mark_untrusted, sanitize
 from mcp_server.guards.spill import Spill, spill_long_text
 from mcp_server.model.context import Progress
-from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw
+from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw, Relayed
 from mcp_server.model.tools import Tool
 
 MOST_PROBLEM_CHARS = 4_000
@@ -29,6 +30,8 @@ def check_ending(ending: object) -> Ending:
             said = [data, *map(_to_json, blocks)]
         case Problem(code=Code(), message=str(), way_out=str(), data=data):
             said = [data]
+        case Relayed(blocks=tuple() as blocks, data=data, extra=Mapping() as extra):
+            said = [data, extra, *blocks]
         case Question(text=str()):
             said = []
         case _:
@@ -54,6 +57,8 @@ def append_note(ending: Ending, note: str) -> Ending:
     match ending:
         case Done():
             return replace(ending, text=f"{ending.text}\n\n{note}")
+        case Relayed():
+            return replace(ending, blocks=(*ending.blocks, {"type": "text", "text": note}))
         case Problem():
             return replace(ending, way_out="\n".join(filter(None, (ending.way_out, note))))
         case _:
@@ -76,6 +81,8 @@ class ResultFilter:
     spill: Spill
 
     async def filter_ending(self, ending: Ending, tool: Tool) -> Ending:
+        if isinstance(ending, Relayed):
+            return await filter_relayed(ending, tool, self.redactor, self.spill)
         if not isinstance(ending, Done):
             return self.filter_problem(ending) if isinstance(ending, Problem) else ending
         text = sanitize(ending.text) if ending.printed else ending.text

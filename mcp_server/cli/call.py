@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_server.app import App
     from mcp_server.calls.live_sessions import LiveSession
     from mcp_server.calls.request import CallRequest
-    from mcp_server.model.results import Done, Ending
+    from mcp_server.model.results import Ending
     from mcp_server.model.sessions import Session
     from mcp_server.settings import Settings
 
@@ -61,12 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_to_file
-    from mcp_server.model.results import Problem
+    from mcp_server.guards.own_memory import forbid_memory_reading
+    from mcp_server.model.results import Problem, has_failed
     from mcp_server.settings import BuildError
 
     try:
         with explain_refusals(), log_to_file(settings.state / "call.log") as log:
             refuse_inside_server(settings)
+            forbid_memory_reading()
             ending = asyncio.run(call_tool(settings, arguments, call_arguments))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None
@@ -80,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(escape_for_person(ending.text), file=sys.stderr)
     else:
         say(ending.text)
-        for line in describe_hidden_blocks(cast("Done", ending)):
+        for line in describe_hidden_blocks(ending):
             note(line)
-    return 1 if isinstance(ending, Problem) else 0
+    return 1 if has_failed(ending) else 0
 
 
 async def call_tool(settings: "Settings", arguments: argparse.Namespace, call_arguments: Mapping[str, Any]) -> "Ending":
@@ -165,15 +167,18 @@ class CommandLine:
         note(f"{level}: {data if isinstance(data, str) else json.dumps(data, default=str)}")
 
 
-def describe_hidden_blocks(done: "Done") -> list[str]:
+def describe_hidden_blocks(ending: "Ending") -> list[str]:
     """Describe the parts of the result that a terminal cannot show."""
-    from mcp_server.model.results import Picture
+    from mcp_server.model.results import Done, Picture, Relayed
 
+    if isinstance(ending, Relayed):
+        hidden = (block for block in ending.blocks if block.get("type") != "text")
+        return [f"[a block of type {block.get('type', 'unknown')}; --json prints it]" for block in hidden]
     return [
         f"[an image, {block.media_type}, {len(block.data):,} bytes; --json prints it]"
         if isinstance(block, Picture)
         else f"[a block of type {block.block.get('type', 'unknown')}; --json prints it]"
-        for block in done.blocks
+        for block in (ending.blocks if isinstance(ending, Done) else ())
     ]
 
 

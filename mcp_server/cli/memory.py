@@ -125,13 +125,14 @@ def run_add(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.documents import new_id
     from mcp_server.calls.memory import shorten_to_line
+    from mcp_server.calls.secrets import load_secret_values
     from mcp_server.calls.terminal import change_as_person
     from mcp_server.config.folders import prepare_folders
     from mcp_server.guards.redaction import Redactor
     from mcp_server.state.memory import NewMemory, remember_entries
 
     settings = settings_from_arguments(arguments)
-    text = " ".join(Redactor(settings.secret_values).redact(arguments.text).split())
+    text = " ".join(Redactor(load_secret_values(settings)).redact(arguments.text).split())
     if not text:
         raise CliError("the text is empty; write what to remember, in quotes.", code=2)
     if text != shorten_to_line(text, LONGEST):

@@ -171,7 +171,7 @@ def show_mode(configuration: "Configuration", mode: "Mode", costs: "MenuCosts | 
         code = hidden_tools.get(tool.name)
         say(
             (tool.name, "cyan"),
-            f"({format_brief_schema(tool.arguments)})",
+            f"({format_brief_schema(tool.offered)})",
             (f"  hidden: {code}", "yellow") if code else "",
         )
         say_prose(f"{tool.description.partition('. ')[0].rstrip('.')}.", indent="    ")
@@ -184,7 +184,7 @@ def tool_to_json(tool: "Tool", hiding_code: str | None) -> dict[str, Any]:
         "description": tool.description,
         "profile": tool.profile,
         "effect": tool.effect,
-        "arguments": tool.arguments,
+        "arguments": tool.offered,
         "hidden": hiding_code,
     }
 

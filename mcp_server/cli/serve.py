@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.cli.log import log_in_background
+    from mcp_server.guards.own_memory import forbid_memory_reading
     from mcp_server.settings import BuildError, Settings, SettingsError, read_settings
 
     async def serve(settings: Settings) -> None:
@@ -64,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         with explain_refusals(), log_in_background():
             # A program that started this could be its client, and answer its questions in the user's name.
             refuse_inside_server(settings, quick=True)
+            forbid_memory_reading()
             asyncio.run(serve(settings))
     except BuildError as wrong:
         raise make_start_error(arguments, settings, wrong) from None

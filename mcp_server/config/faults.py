@@ -75,6 +75,11 @@ class FaultCollector:
             fault = ConfigFault(place.file, place.line, place.key, message, near, place.column)
         self._faults.append(fault)
 
+    def extend(self, other: "FaultCollector") -> None:
+        """Add the faults that another collector found."""
+        for fault in other._faults:
+            self.add(SourceLocation(fault.file, fault.line, fault.column, fault.key), fault.message)
+
     def get_mark(self) -> int:
         return len(self._faults)
 

@@ -1,10 +1,11 @@
 """What is the configuration? Tools, menus, rules and prompts, read and checked together, or every fault at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mcp_server
 from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector, SourceLocation
@@ -29,6 +30,9 @@ from mcp_server.settings import BuildError, Settings
 from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG, READ_LINE
 
+if TYPE_CHECKING:
+    from mcp_server.config.value_references import MountPlaces
+
 # First the files that need no rules: menus, stages, hosts and the operator's settings.
 
 
@@ -47,16 +51,16 @@ def load_config_files(
     tools: Mapping[str, Tool],
     longest_name: int = LONGEST_NAME,
     operator_text: str | None = None,
-    workspace: Path | None = None,
+    settings: Settings | None = None,
 ) -> ConfigFiles | ConfigFaults:
     """`folders`: the shipped menus first, then those of packs; the configuration names the operator's own.
     `operator_text` is the text of the configuration if it was read before."""
     findings = FaultCollector()
     if not folders:
         return _make_missing_folder_faults()
-    operator = (
-        OperatorConfig() if config is None else read_operator_config(config, findings, tools, operator_text, workspace)
-    )
+    operator = OperatorConfig()
+    if config is not None:
+        operator = read_operator_config(config, findings, tools, operator_text, *_get_places(settings))
     drafts = load_mode_drafts([*folders, *operator.menus], findings)
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
@@ -135,7 +139,7 @@ def load_configuration(
     folders = [DATA / "menus", *(Path(folder) for pack in all_packs for folder in pack.menus), *settings.menus]
     longest_name = max(LONGEST_NAME, 0, *(pack.longest_name for pack in all_packs))
     operator_text = read_operator_text(settings, texts or {})
-    library = load_config_files(folders, settings.config, tools, longest_name, operator_text, settings.workspace)
+    library = load_config_files(folders, settings.config, tools, longest_name, operator_text, settings)
     if isinstance(library, ConfigFaults):
         return library
     own = WorkspaceConfig() if unheard else load_workspace_config(settings, texts or {})
@@ -216,7 +220,7 @@ def reload_operator_config(current: Configuration, settings: Settings) -> tuple[
     if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
         return current.library.config, previous_text, [describe_missing_file(settings.config, text)]
     findings = FaultCollector()
-    config = read_operator_config(settings.config, findings, current.policy.tools, text, settings.workspace)
+    config = read_operator_config(settings.config, findings, current.policy.tools, text, *_get_places(settings))
     if faults := findings.faults():
         return current.library.config, previous_text, [str(ConfigFaults(faults))]
     return config, text, []
@@ -230,6 +234,20 @@ def reload_workspace_config(current: Configuration, settings: Settings) -> tuple
     if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
         return current.own, [describe_missing_file(settings.workspace / FILE, text)]
     return own, []
+
+
+def _get_places(settings: Settings | None) -> "tuple[Path | None, Callable[[], MountPlaces] | None]":
+    """Return the workspace, and what the entries of `mcpServers` are read against."""
+
+    def build_mount_places() -> "MountPlaces":
+        from mcp_server.config.secrets import build_secret_finder  # most people mount nothing
+        from mcp_server.config.value_references import MountPlaces, ValueSources
+
+        assert settings is not None
+        sources = ValueSources(secret=build_secret_finder(settings))
+        return MountPlaces(settings.workspace, settings.search_path, sources)
+
+    return (settings.workspace, build_mount_places) if settings else (None, None)
 
 
 def describe_missing_file(path: Path, text: str | None) -> str:

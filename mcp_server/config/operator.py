@@ -2,16 +2,17 @@
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.hosts import build_hosts
 from mcp_server.config.network import read_program_destinations, read_web_access
-from mcp_server.config.operator_schema import CONFIG, MEGABYTE
-from mcp_server.config.reader import Fields, Leaf, parse_yaml, read_yaml_file
+from mcp_server.config.operator_schema import CONFIG, KEY, MEGABYTE, SECTION
+from mcp_server.config.reader import Fields, Leaf, Node, parse_yaml, read_yaml_file
 from mcp_server.config.shapes import fit, get_flag, get_items, get_leaf, get_leaves, get_number, get_records, get_text
 from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.destinations import USUAL, Destinations, parse_destination, parse_destinations
@@ -22,6 +23,10 @@ from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import Effect
 from mcp_server.model.web_access import WebAccess
+
+if TYPE_CHECKING:
+    from mcp_server.config.upstreams import ConfiguredUpstreams, ServerSections
+    from mcp_server.config.value_references import MountPlaces
 
 # The model that reviews finished runs: its endpoint, its name, and the environment variable with the key.
 
@@ -110,6 +115,8 @@ class OperatorConfig:
     review: Reviewing | None = None
     """None if no model reviews finished runs."""
     tokens: tuple[HttpToken, ...] = ()
+    upstreams: "ConfiguredUpstreams | None" = None
+    """The servers under `mcpServers`; None if there are none."""
     health: OnFailure = OnFailure.ASK
     glance: bool = True
     """Whether one line about each call is kept beside the ledger for a while."""
@@ -121,11 +128,14 @@ def read_operator_config(
     tools: Collection[str] | None,
     text: str | None = None,
     workspace: Path | None = None,
+    places: "Callable[[], MountPlaces] | None" = None,
 ) -> OperatorConfig:
     """Read the file, or `text` if it was read before. Defaults replace faulty values, so that the rest can be checked;
     a configuration with faults must not be used. Without `tools`, names of tools are not checked; without `workspace`,
-    the rules for single workspaces are left out."""
-    node = read_yaml_file(path, findings) if text is None else parse_yaml(text, str(path), findings)
+    the rules for single workspaces are left out, and without `places` all servers."""
+    parsed = FaultCollector()
+    node = read_yaml_file(path, parsed) if text is None else parse_yaml(text, str(path), parsed)
+    servers = _take_out_servers(node, parsed, findings)
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
         return OperatorConfig()
@@ -151,7 +161,18 @@ def read_operator_config(
         web=read_web_access(path, fields, findings),
         review=read_reviewing(fields, findings),
         tokens=_read_tokens(fields, ceiling),
+        upstreams=servers.read(places(), "tokens" in fields.fields) if servers and places else None,
     )
+
+
+def _take_out_servers(node: Node | None, parsed: FaultCollector, findings: FaultCollector) -> "ServerSections | None":
+    """Take the servers out of the file. The faults of the file itself go to `findings`."""
+    if not isinstance(node, Fields) or not (KEY in node.fields or SECTION in node.fields):
+        findings.extend(parsed)
+        return None
+    from mcp_server.config.upstreams import ServerSections  # most people mount nothing
+
+    return ServerSections.take_out(node, parsed, findings)
 
 
 def _read_tokens(fields: Fields, ceiling: Profile) -> tuple[HttpToken, ...]:

@@ -2,6 +2,7 @@
 
 from mcp_server.config.hosts import ROWS
 from mcp_server.config.shapes import (
+    AnyField,
     BoolField,
     EnumField,
     IntField,
@@ -49,6 +50,14 @@ AXES = {
 PROFILES = EnumField(tuple(Profile))
 OWN_PATH = LineField(4096, r"(?!~).*", "an absolute path, or one relative to this file's folder; `~` is not expanded")
 MEGABYTE = 1 << 20
+KEY, SECTION = "mcpServers", "workspaces"
+SERVER_NAME = LineField(
+    64,
+    r"(?!menugate$)[A-Za-z0-9]+([._-][A-Za-z0-9]+)*",
+    "letters and digits with single `-`, `_` or `.` between them, and not `menugate`",
+)
+SERVERS = MapField(SERVER_NAME, AnyField())
+"""The entries have a schema of their own, which is loaded only if there are any."""
 LIMIT = IntField(1, 1_000_000_000)
 RULE_LISTS = RecordField(
     {kind.value: KeySpec(RULES, says) for kind, says in KINDS.items()}, "Four lists of rules; the strictest rule wins."
@@ -85,16 +94,20 @@ WEB = RecordField(
 CONFIG = RecordField(
     {
         "rules": KeySpec(RULE_LISTS, "what may be called, and with which arguments"),
-        "workspaces": KeySpec(
+        SECTION: KeySpec(
             MapField(
                 LineField(4096, "/.*", "the absolute path of a workspace"),
                 RecordField(
-                    {"rules": KeySpec(RULE_LISTS, "what may be called in this workspace")},
+                    {
+                        "rules": KeySpec(RULE_LISTS, "what may be called in this workspace"),
+                        KEY: KeySpec(SERVERS, "servers for this workspace only"),
+                    },
                     "Settings for one workspace.",
                 ),
             ),
-            "rules that apply in one workspace only, by its path",
+            "rules and servers for one workspace only, by its path",
         ),
+        KEY: KeySpec(SERVERS, "other MCP servers, whose tools appear behind the menus"),
         "max_profile": KeySpec(PROFILES, "the highest permission profile allowed"),
         "profile": KeySpec(PROFILES, "the permission profile to start with"),
         **{name: KeySpec(EnumField(tuple(axis)), says) for name, (axis, says) in AXES.items()},

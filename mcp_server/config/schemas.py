@@ -4,8 +4,9 @@ from typing import Any
 
 from mcp_server.config.hosts import HOSTS
 from mcp_server.config.menus import CHANGE, DERIVED, WHOLE
-from mcp_server.config.operator_schema import CONFIG
+from mcp_server.config.operator_schema import CONFIG, SERVERS
 from mcp_server.config.shapes import (
+    AnyField,
     BoolField,
     EnumField,
     IntField,
@@ -13,10 +14,12 @@ from mcp_server.config.shapes import (
     ListField,
     MapField,
     RecordField,
+    ScalarField,
     Shape,
     TextOrField,
 )
 from mcp_server.config.stages import STAGES, WORK_MODES
+from mcp_server.config.upstream_schema import ENTRY
 
 # The dialect that editors' YAML plugins speak.
 DIALECT = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -43,14 +46,14 @@ def to_json_schema(shape: Shape) -> dict[str, Any]:
         case RecordField():
             return _build_record_schema(shape)
         case MapField():
-            key, value = to_json_schema(shape.key), to_json_schema(shape.value)
+            key, value = to_json_schema(shape.key), to_json_schema(ENTRY if shape is SERVERS else shape.value)
             return {"type": "object", "propertyNames": key, "additionalProperties": value}
         case ListField():
             min_items = {"minItems": shape.min_items} if shape.min_items else {}
             return {
                 "type": "array",
                 "items": to_json_schema(shape.item),
-                "uniqueItems": True,
+                **({"uniqueItems": True} if shape.unique else {}),
                 "maxItems": shape.max_items,
             } | min_items
         case TextOrField():
@@ -64,6 +67,10 @@ def to_json_schema(shape: Shape) -> dict[str, Any]:
             return {"type": "integer", "minimum": shape.minimum, "maximum": shape.maximum}
         case BoolField():
             return {"type": "boolean"}
+        case ScalarField():
+            return {"type": ["string", "number", "boolean"]}
+        case AnyField():
+            return {}
 
 
 def _build_record_schema(shape: RecordField) -> dict[str, Any]:

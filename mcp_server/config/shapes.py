@@ -8,7 +8,7 @@ of what dataclasses do.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Fields, Items, Leaf, Node, ScalarKind, get_scalar_kind
@@ -38,11 +38,12 @@ class EnumField(NamedTuple):
 
 
 class ListField(NamedTuple):
-    """A list without duplicates."""
+    """A list, without duplicates unless they mean something."""
 
     item: "Shape"
     min_items: int = 0
     max_items: int = 1000
+    unique: bool = True
 
 
 class KeySpec(NamedTuple):
@@ -61,17 +62,38 @@ class MapField(NamedTuple):
     """A mapping whose keys are names from outside, such as paths; every value has the same shape."""
 
     key: LineField
-    value: RecordField
+    value: "Shape"
+
+
+class ScalarField(NamedTuple):
+    """A string of any content, or a number or boolean, which counts as the string that it is written as."""
+
+    max_chars: int
+
+
+class AnyField(NamedTuple):
+    """Any value that JSON has."""
 
 
 class TextOrField(NamedTuple):
-    """A string, or a record with more details."""
+    """A string, or a record or list with more details."""
 
     text: LineField
-    record: RecordField
+    record: RecordField | ListField
 
 
-Shape: TypeAlias = LineField | IntField | BoolField | EnumField | ListField | RecordField | MapField | TextOrField
+Shape: TypeAlias = (
+    LineField
+    | IntField
+    | BoolField
+    | EnumField
+    | ListField
+    | RecordField
+    | MapField
+    | TextOrField
+    | ScalarField
+    | AnyField
+)
 
 
 def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
@@ -83,7 +105,8 @@ def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
         case ListField():
             return _fit_list(node, shape, findings)
         case TextOrField():
-            return fit(node, shape.record if isinstance(node, Fields) else shape.text, findings)
+            detailed = isinstance(node, Fields if isinstance(shape.record, RecordField) else Items)
+            return fit(node, shape.record if detailed else shape.text, findings)
         case LineField():
             return _fit_line(node, shape, findings)
         case EnumField():
@@ -92,6 +115,10 @@ def fit(node: Node, shape: Shape, findings: FaultCollector) -> Node | None:
             return _fit_integer(node, shape, findings)
         case BoolField():
             return _fit_boolean(node, findings)
+        case ScalarField():
+            return _fit_scalar(node, shape, findings)
+        case AnyField():
+            return node
 
 
 def _fit_record(node: Node, shape: RecordField, findings: FaultCollector) -> Fields | None:
@@ -134,7 +161,7 @@ def _fit_list(node: Node, shape: ListField, findings: FaultCollector) -> Items |
         findings.add(node.place, "the list is empty; name at least one")
         return None
     values = [value for item in node.items if (value := fit(item, shape.item, findings)) is not None]
-    return Items(tuple(_drop_duplicates(values, findings)), node.place)
+    return Items(tuple(_drop_duplicates(values, findings) if shape.unique else values), node.place)
 
 
 def _drop_duplicates(nodes: list[Node], findings: FaultCollector) -> list[Node]:
@@ -184,6 +211,15 @@ def _fit_choice(node: Node, shape: EnumField, findings: FaultCollector) -> Leaf 
         return node
     shown = quote_exactly(node.text) if node.text else "nothing"
     findings.add(node.place, f"{shown} is not one of " + ", ".join(shape.names), node.text, shape.names)
+    return None
+
+
+def _fit_scalar(node: Node, shape: ScalarField, findings: FaultCollector) -> Leaf | None:
+    if not isinstance(node, Leaf) or get_scalar_kind(node) is ScalarKind.NOTHING:
+        return _report_wrong_kind(node, "a string, a number, `true` or `false`", findings)
+    if len(node.text) <= shape.max_chars:
+        return node
+    findings.add(node.place, f"the string has {len(node.text)} characters; the limit is {shape.max_chars}")
     return None
 
 
@@ -248,3 +284,42 @@ def get_leaves(fields: Fields, name: str) -> tuple[Leaf, ...]:
 
 def get_records(fields: Fields, name: str) -> tuple[Fields, ...]:
     return tuple(item for item in get_items(fields, name) if isinstance(item, Fields))
+
+
+def get_strings(fields: Fields, name: str) -> dict[str, Leaf]:
+    """Return the entries of a mapping of strings."""
+    section = fields.fields.get(name)
+    entries = section.fields if isinstance(section, Fields) else {}
+    return {key: leaf for key, leaf in entries.items() if isinstance(leaf, Leaf)}
+
+
+def get_sections(fields: Fields, name: str) -> dict[str, Fields]:
+    """Return the entries of a mapping of records."""
+    section = fields.fields.get(name)
+    entries = section.fields if isinstance(section, Fields) else {}
+    return {key: record for key, record in entries.items() if isinstance(record, Fields)}
+
+
+def convert_to_json(node: Node) -> Any:
+    """Convert a node to the value that it has in JSON."""
+    match node:
+        case Fields():
+            return {name: convert_to_json(value) for name, value in node.fields.items()}
+        case Items():
+            return [convert_to_json(item) for item in node.items]
+        case Leaf():
+            return _convert_leaf(node)
+
+
+def _convert_leaf(leaf: Leaf) -> Any:
+    match get_scalar_kind(leaf):
+        case ScalarKind.TEXT | ScalarKind.UNSURE:
+            return leaf.text
+        case ScalarKind.NOTHING:
+            return None
+        case ScalarKind.YES_OR_NO:
+            return leaf.text.casefold() == "true"
+        case ScalarKind.WHOLE:
+            return int(leaf.text)
+        case ScalarKind.NUMBER:
+            return float(int(leaf.text, 0)) if leaf.text[:2] in ("0o", "0x") else float(leaf.text)

@@ -1,18 +1,25 @@
 """Does git track this path? Reads the repository's index, which anybody who works here may have written."""
 
 import os
+import posixpath
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
+from stat import S_ISDIR
 
 from mcp_server.guards.jail import Jail, join_path
 from mcp_server.model.results import Refusal
 
 MAX_INDEX_BYTES = 64 << 20
+MAX_POINTER_BYTES = 4096
+POINTER = "gitdir: "
 HEADER = struct.Struct(">4sII")
-ENTRY_BYTES = 62
-"""Of an entry before its path, without the flags that only some have."""
+EXTENSION = struct.Struct(">4sI")
+ENTRY_BYTES = 42
+"""Of an entry before its path, without the object's name and the flags that only some have."""
+HASHES = (20, 32)
+"""The lengths of an object's name: SHA-1, SHA-256."""
 VERSIONS = (2, 3, 4)
 EXTENDED = 0x4000
 
@@ -31,39 +38,74 @@ def find_tracking(jail: Jail, path: str) -> Tracking:
     above = path
     while above and above != ".":
         above = above.rpartition("/")[0]
-        with suppress(Refusal, OSError):
-            with jail.open_place(join_path(above, ".git"), reading=True) as place:
-                if place.stat() is None:
-                    continue
-            return _search_index(jail, above, path[len(above) :].lstrip("/"))
+        try:
+            if folder := _find_git_folder(jail, above):
+                return _search_index(jail, folder, path[len(above) :].lstrip("/"))
+        except (Refusal, OSError, ValueError, IndexError, struct.error):
+            return Tracking.UNKNOWN
     return Tracking.OUTSIDE
 
 
-def _search_index(jail: Jail, repository: str, path: str) -> Tracking:
+def _find_git_folder(jail: Jail, top: str) -> str | None:
+    """Return git's own folder for the worktree with this top folder; None if it is no worktree. Raises if git's folder
+    cannot be read, or lies outside the workspace."""
+    path = join_path(top, ".git")
+    with jail.open_place(path, reading=True) as place:
+        found = place.stat()
+        if found is None:
+            return None
+        # A link counts as the folder that it leads to.
+        folder, is_pointer = place.path, not S_ISDIR(found.st_mode)
+    if is_pointer:
+        # In a linked worktree or a submodule, a file names the folder.
+        text = os.fsdecode(_read_file(jail, path, MAX_POINTER_BYTES)).rstrip("\r\n")
+        if not text.startswith(POINTER):
+            raise ValueError(path)
+        folder = posixpath.join(top, text.removeprefix(POINTER))
+    with jail.open_place(join_path(folder, "HEAD"), follow=False, reading=True) as head:
+        if head.stat() is not None:
+            return folder
+    if is_pointer:
+        raise ValueError(path)
+    # Like git, we take a `.git` folder without a HEAD for no repository and look further up.
+    return None
+
+
+def _read_file(jail: Jail, path: str, most: int) -> bytes:
+    with os.fdopen(jail.open(path, os.O_RDONLY), "rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(path)
+    return data
+
+
+def _search_index(jail: Jail, folder: str, path: str) -> Tracking:
     wanted = os.fsencode(path)
-    try:
-        with jail.open_place(join_path(repository, ".git/index"), reading=True) as place:
-            if place.stat() is None:
-                return Tracking.UNTRACKED
-            with os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as file:
-                index = file.read(MAX_INDEX_BYTES + 1)
-        if len(index) > MAX_INDEX_BYTES:
-            return Tracking.UNKNOWN
-        found = any(entry == wanted or entry.startswith(wanted + b"/") for entry in _iterate_paths(index))
-    except (Refusal, OSError, ValueError, IndexError, struct.error):
-        return Tracking.UNKNOWN
+    with jail.open_place(join_path(folder, "index"), reading=True) as place:
+        if place.stat() is None:
+            return Tracking.UNTRACKED
+    paths = _list_paths(_read_file(jail, join_path(folder, "index"), MAX_INDEX_BYTES))
+    found = any(entry == wanted or entry.startswith(wanted + b"/") for entry in paths)
     return Tracking.TRACKED if found else Tracking.UNTRACKED
 
 
-def _iterate_paths(index: bytes) -> Iterator[bytes]:
-    """Yield the paths of an index. Raises if it is not one."""
+def _list_paths(index: bytes) -> list[bytes]:
+    """List the paths of an index. Raises if it is not one, or is only part of one."""
+    for length in HASHES:
+        with suppress(ValueError, IndexError, struct.error):
+            return list(_iterate_paths(index, length))
+    raise ValueError("not an index")
+
+
+def _iterate_paths(index: bytes, hash_bytes: int) -> Iterator[bytes]:
     signature, version, count = HEADER.unpack_from(index)
     if signature != b"DIRC" or version not in VERSIONS:
         raise ValueError("not an index")
     at, before = HEADER.size, b""
     for _ in range(count):
-        (flags,) = struct.unpack_from(">H", index, at + ENTRY_BYTES - 2)
-        start = at + ENTRY_BYTES + (2 if flags & EXTENDED else 0)
+        flags_at = at + ENTRY_BYTES - 2 + hash_bytes
+        (flags,) = struct.unpack_from(">H", index, flags_at)
+        start = flags_at + (4 if flags & EXTENDED else 2)
         kept = 0
         if version == VERSIONS[-1]:
             cut, start = _read_offset(index, start)
@@ -73,6 +115,19 @@ def _iterate_paths(index: bytes) -> Iterator[bytes]:
         yield before
         # Versions 2 and 3 fill each entry up to a multiple of eight with one to eight zeros.
         at = end + 1 if version == VERSIONS[-1] else at + (end - at + 8) // 8 * 8
+    _check_rest(index, at, len(index) - hash_bytes)
+
+
+def _check_rest(index: bytes, at: int, end: int) -> None:
+    """Only optional extensions may follow the entries. The others, whose names begin with a small letter, say that some
+    paths are in another file (`link`) or that a folder stands for them (`sdir`)."""
+    while at < end:
+        name, size = EXTENSION.unpack_from(index, at)
+        if not name[:1].isupper():
+            raise ValueError("only part of an index")
+        at += EXTENSION.size + size
+    if at != end:
+        raise ValueError("not an index")
 
 
 def _read_offset(index: bytes, at: int) -> tuple[int, int]:

@@ -133,14 +133,23 @@ class Redactor:
     """Knows the values that must never be shown, and removes them from every outgoing text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form for secret in secrets for form in _build_spellings(secret)}
-        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-        self._exact = re.compile("|".join(map(re.escape, self._forms))) if forms else None
-        self._reach = max(MAX_SHAPE_CHARS, *map(len, self._forms[:1]), 0)
+        self._forms: tuple[str, ...] = ()
+        self._exact: re.Pattern[str] | None = None
+        self._reach = MAX_SHAPE_CHARS
+        self.learn(secrets)
 
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """Every spelling of every known value."""
+    def learn(self, secrets: Iterable[str]) -> None:
+        """From now on, remove these values as well. None is ever forgotten: a program may still use an old one."""
+        forms = {form for secret in secrets for form in _build_spellings(secret)}
+        if not forms <= set(self._forms):
+            known = tuple(sorted(forms.union(self._forms), key=lambda form: (-len(form), form)))
+            self._reach = max(MAX_SHAPE_CHARS, len(known[0]))
+            # The forms last: another thread may be looking for them, and replaces what the pattern knows.
+            self._exact = re.compile("|".join(map(re.escape, known)))
+            self._forms = known
+
+    def get_spellings(self) -> tuple[str, ...]:
+        """Return every spelling of every value known by now; the same object until more are known."""
         return self._forms
 
     def redact_known_values(self, text: str) -> str:

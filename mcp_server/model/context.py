@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_server.model.results import Ending, Problem
     from mcp_server.model.sessions import Session
     from mcp_server.model.tools import Arguments, Demand
+    from mcp_server.model.upstreams import UpstreamAccess
 
 
 class Progress(Protocol):
@@ -77,7 +78,7 @@ class Person(Protocol):
 
     async def tell_and_wait(self, message: str, attachments: Sequence[str] = ()) -> tuple[str, str | None, str]:
         """Leave the message, show it in the client, and wait for an answer there or from `menugate messages reply`.
-        Return `accept`, `decline`, `cancel` or `timeout`, the answer, and the message's id."""
+        Return what `ask` returns, and the message's id."""
         ...
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
@@ -99,7 +100,8 @@ class Person(Protocol):
         ...
 
     async def ask(self, key: str, message: str) -> tuple[str, str | None]:
-        """Ask the user. Return `accept`, `decline`, `cancel` or `timeout`, and the text they wrote."""
+        """Ask the user. Return `accept` and the text they wrote; or None and why there is none: `decline`, `cancel`,
+        `timeout`, or `automatic` if the client answered within a second, before anyone could have read it."""
         ...
 
 
@@ -169,6 +171,11 @@ class Context(Protocol):
     def index(self) -> "Index": ...
     @property
     def memory(self) -> "Memory": ...
+    @property
+    def upstreams(self) -> "UpstreamAccess":
+        """The servers behind menugate. Only their own tools can use it; others use `call_tool`."""
+        ...
+
     @property
     def hides(self) -> "Callable[[str], bool] | None":
         """Returns True for a path that a rule hides from the tool, and that the tool must not show. None if no rule

@@ -79,6 +79,9 @@ class Code(StrEnum):
         "the repository makes git run programs, and no sandbox here can contain them",
     )
     TOOL_FAILED = "TOOL_FAILED", "the tool ran and failed; the message says how"
+    UPSTREAM_AWAY = "UPSTREAM_AWAY", "the server behind this tool cannot be reached now; its other tools fail alike"
+    UPSTREAM_FAULT = "UPSTREAM_FAULT", "the server behind this tool broke off or sent something that is not MCP"
+    UPSTREAM_LOGIN = "UPSTREAM_LOGIN", "the server behind this tool asks for credentials that nobody configured"
     INTERNAL = "INTERNAL", "menugate itself failed; the details are in its log, not in the answer"
 
 
@@ -117,6 +120,26 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """The result of another server's tool, in the protocol's shape and passed on as it was sent."""
+
+    blocks: tuple[Mapping[str, Any], ...]
+    data: Any = None
+    """The structured content; None if there is none."""
+    failed: bool = False
+    """The server marked the result as an error."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The result's own `_meta`."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Facts for the ledger, which are never shown."""
+
+    @property
+    def text(self) -> str:
+        texts = (block.get("text") for block in self.blocks if block.get("type") == "text")
+        return "\n".join(text for text in texts if isinstance(text, str))
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """The call failed or was refused: a code, what happened in the reader's words, and what to do next."""
 
@@ -139,7 +162,11 @@ class Question:
     text: str
 
 
-Ending: TypeAlias = Done | Problem | Question
+Ending: TypeAlias = Done | Relayed | Problem | Question
+
+
+def has_failed(ending: Ending) -> bool:
+    return isinstance(ending, Problem) or (isinstance(ending, Relayed) and ending.failed)
 
 
 class Refusal(Exception):

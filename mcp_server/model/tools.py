@@ -208,6 +208,14 @@ class Tool:
     """How much of a result is shown. The rest goes to a file that `Read` can open."""
     large: bool = False
     """Ask hosts that cap results to let a long one through."""
+    shown: Schema | None = None
+    """The schema that clients see, if it is not that of the arguments: fixed arguments are not in it."""
+    fixed: Arguments = field(default_factory=dict[str, Any])
+    """Arguments that the operator set. Every call has them, and no caller can give them."""
+    hidden: frozenset[str] = frozenset()
+    """Arguments that no caller can give, although the schema may allow them."""
+    entry: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """More of its entry in `tools/list`, in the protocol's shape, such as icons."""
     places: tuple[str, ...] = field(init=False, compare=False)
     """The arguments that name places in the workspace."""
 
@@ -216,6 +224,11 @@ class Tool:
             object.__setattr__(self, "hints", HINTS.get(self.effect, UNSAID))
         subject = (self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ()
         object.__setattr__(self, "places", self.paths or subject)
+
+    @property
+    def offered(self) -> Schema:
+        """The schema of the arguments that a caller can give."""
+        return self.arguments if self.shown is None else self.shown
 
     def make_paths_relative(self, arguments: Arguments, root: str) -> Arguments:
         """Write every path below the workspace relative to it.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from mcp_server.model.results import Ending, Problem, Question
+from mcp_server.model.results import Ending, Problem, Question, Relayed
 from mcp_server.model.shell import ReadLine, ShellCommand, ShellLine, WordRole, get_program_name
 from mcp_server.model.tools import Arguments, RuleSubject, Tool
 
@@ -85,7 +85,7 @@ def find_test_outcome(tool: Tool, arguments: Arguments, ending: Ending | None, r
     if tool.subject is None or tool.subject[1] is not RuleSubject.COMMAND:
         return ""
     text = arguments.get(tool.subject[0])
-    if ending is None or isinstance(ending, Question) or not isinstance(text, str):
+    if ending is None or isinstance(ending, Question | Relayed) or not isinstance(text, str):
         return ""
     if judge_line(read(text), read) not in (LineEvidence.EXIT_CODE, LineEvidence.PROOF):
         return ""

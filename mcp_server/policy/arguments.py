@@ -4,6 +4,7 @@ Schemas are compiled on a tool's first call, because most tools of a session are
 compiled lets nothing through. References to other documents are never fetched.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
@@ -39,14 +40,24 @@ def build_argument_check(tools: Mapping[str, Tool]) -> Callable[[str, Arguments]
         fault = find_json_fault(arguments)
         if fault:
             return fault
-        schema = tools[name].arguments
+        tool = tools[name]
+        schema = tool.offered
         validator = compiled.get(name)
         if validator is None:
             validator = compiled[name] = _compile(schema)
         values = dict(arguments)
+        if tool.fixed or tool.hidden:
+            values = {key: value for key, value in values.items() if not _is_fixed(tool, key, value)}
+            if closed := sorted(values.keys() & (tool.fixed.keys() | tool.hidden)):
+                return f"{format_list(closed, 'and')} cannot be given here."
         return None if validator.is_valid(values) else _describe_faults(schema, validator, values)
 
     return describe_misfit
+
+
+def _is_fixed(tool: Tool, name: str, value: Any) -> bool:
+    # Compared as JSON, in which 1 and true differ.
+    return name in tool.fixed and json.dumps(tool.fixed[name], sort_keys=True) == json.dumps(value, sort_keys=True)
 
 
 def _compile(schema: Schema) -> Any:
@@ -205,13 +216,18 @@ def normalize_arguments(schema: Any, value: Any) -> Any:
     return value
 
 
-def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], Arguments]:
-    """Build `Policy.meant`, which drops arguments that say nothing.
+def build_argument_cleaner(
+    tools: Mapping[str, Tool], fixing: Mapping[str, Tool] | None = None
+) -> Callable[[str, Arguments], Arguments]:
+    """Build `Policy.meant`, which drops arguments that say nothing, and adds those that the operator fixed.
 
     Many hosts fill in every optional argument, with null, or with an empty string that the schema does not accept.
     Arguments of other packs' tools stay as they are: there null may mean something."""
 
     def drop_nulls(name: str, arguments: Arguments) -> Arguments:
+        if fixing and name in fixing:
+            # A value of the caller's own stays, and the check refuses it.
+            return {**fixing[name].fixed, **arguments}
         if all(isinstance(one, SETTLED) and one != "" for one in arguments.values()):
             return arguments
         return _drop_empty_entries(tools[name].arguments, arguments) if name in tools else arguments

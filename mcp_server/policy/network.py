@@ -25,18 +25,17 @@ def judge_host(web: WebAccess, host: str, port: int) -> Verdict | None:
 def build_web_rules(web: WebAccess, tools: Mapping[str, Tool]) -> Iterator[Rule]:
     """Build the rules by which the lists decide calls that name a URL, so that the user is asked before the call."""
     able = frozenset(tool.name for tool in tools.values() if tool.subject and tool.subject[1] is RuleSubject.URL)
-    lists = (
-        (RuleKind.DENY, Verdict.DENY, web.deny, "tools may not reach"),
-        (RuleKind.ASK, Verdict.ASK, web.ask, "the user is asked about"),
-    )
-    for kind, verdict, listed, meaning in lists:
-        if not able or not listed.every:
-            continue
+    if able and web.deny.every:
+        yield _build_rule(web, RuleKind.DENY, Verdict.DENY, able, "tools may not reach")
+    if able and web.ask.every:
+        yield _build_rule(web, RuleKind.ASK, Verdict.ASK, able, "the user is asked about")
 
-        def applies(tool: Tool, arguments: Arguments, verdict: Verdict = verdict) -> bool:
-            return any(judge_host(web, one.host, one.port) is verdict for one in find_named_addresses(tool, arguments))
 
-        yield Rule(kind, f"web: {kind}", SOURCE, able.__contains__, applies, reason=f"{LISTED} {meaning}")
+def _build_rule(web: WebAccess, kind: RuleKind, verdict: Verdict, able: frozenset[str], meaning: str) -> Rule:
+    def applies(tool: Tool, arguments: Arguments) -> bool:
+        return any(judge_host(web, one.host, one.port) is verdict for one in find_named_addresses(tool, arguments))
+
+    return Rule(kind, f"web: {kind}", SOURCE, able.__contains__, applies, reason=f"{LISTED} {meaning}")
 
 
 def find_named_addresses(tool: Tool, arguments: Arguments) -> Iterator[WebAddress]:

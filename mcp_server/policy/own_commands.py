@@ -22,6 +22,7 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "call": True,
     "status": False,
     "messages": True,
+    "secret": frozenset(("set", "remove")),
     "mode": True,
     "control": True,
     "profile": True,

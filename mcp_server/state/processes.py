@@ -60,7 +60,8 @@ def find_ancestors(pid: int) -> dict[int, str]:
 
 
 def read_server_mark(pid: int) -> str:
-    """Return the mark of the server that started this process without a sandbox, from its initial environment."""
+    """Return the mark of the server that started this process without a sandbox, from its initial environment. Ours is
+    unreadable once `forbid_memory_reading` was called, so look before that."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

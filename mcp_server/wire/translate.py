@@ -8,7 +8,7 @@ from typing import Any
 from mcp_types import methods
 
 from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
-from mcp_server.model.results import Done, Picture, Problem, Question, Raw
+from mcp_server.model.results import Done, Ending, Picture, Problem, Question, Raw, Relayed
 from mcp_server.model.tools import Tool
 from mcp_server.wire.instructions import describe_menu_enter
 from mcp_server.wire.revisions import COMPLETE, UNCACHED
@@ -21,6 +21,7 @@ LONG_RESULT = {"anthropic/maxResultSizeChars": 200_000}
 def build_tool_entry(tool: Tool, menus: Menus) -> dict[str, Any]:
     """Build a tool's list entry, before the SDK removes what the protocol revision does not know."""
     meta = (ALWAYS if tool.name in (*META_TOOLS, *CARRIERS) else {}) | (LONG_RESULT if tool.large else {})
+    meta |= tool.entry.get("_meta", {})
     return {
         "name": tool.name,
         "title": tool.title,
@@ -33,6 +34,7 @@ def build_tool_entry(tool: Tool, menus: Menus) -> dict[str, Any]:
             "openWorldHint": tool.hints.open_world,
         },
         **({"outputSchema": tool.result} if tool.result is not None else {}),
+        **tool.entry,
         **({"_meta": meta} if meta else {}),
     }
 
@@ -45,7 +47,7 @@ def describe_tool(tool: Tool, menus: Menus) -> str:
 def build_input_schema(tool: Tool, menus: Menus) -> Mapping[str, Any]:
     """For `menu_enter`, offer the names as a choice; it also takes a number, a title or a trigger."""
     if tool.name != "menu_enter":
-        return tool.arguments
+        return tool.offered
     names = {"type": "string", "enum": [mode.name for mode in menus]}
     return {**tool.arguments, "properties": {**tool.arguments["properties"], "mode": names}}
 
@@ -57,7 +59,7 @@ def prepare_tool(tool: Tool, menus: Menus, version: str) -> dict[str, Any]:
     return methods.serialize_server_result("tools/list", version, whole)["tools"][0]
 
 
-def result_from_ending(ending: Done | Problem | Question) -> dict[str, Any]:
+def result_from_ending(ending: Ending) -> dict[str, Any]:
     """Turn an ending into a tool result. Nothing that a model can cause is ever a protocol error."""
     match ending:
         case Done():
@@ -67,6 +69,12 @@ def result_from_ending(ending: Done | Problem | Question) -> dict[str, Any]:
                 {"structuredContent": replace_half_surrogates(dict(ending.data))} if ending.data is not None else {}
             )
             return {"content": text + blocks, "isError": False, **COMPLETE, **structured}
+        case Relayed():
+            structured = {"structuredContent": ending.data} if ending.data is not None else {}
+            extra = {"_meta": ending.extra} if ending.extra else {}
+            content = [dict(block) for block in ending.blocks]
+            whole = {"content": content, "isError": ending.failed, **structured, **extra}
+            return {**replace_half_surrogates(whole), **COMPLETE}
         case Problem():
             about = replace_half_surrogates({"code": str(ending.code), **(ending.data or {})})
             return {

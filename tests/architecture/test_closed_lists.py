@@ -21,6 +21,7 @@ BASES = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag"}
 TAKING_ALL = {"enumerate", "fromkeys", "frozenset", "join", "list", "map", "set", "sorted", "tuple"}
 
 PARTIAL: Mapping[str, str] = {
+    "mcp_server/calls/approvals.py TRIES_USED FormAnswer": "with a proper answer, the client does not come back",
     "mcp_server/calls/runs.py AGAIN StageDuty": "a thought that has no duty lacks nothing",
     "mcp_server/cli/explain.py find_deciding_rule Layer": "in every other layer something else decides than a rule",
     "mcp_server/config/reader.py PLAIN ScalarKind": "what none of the patterns fits is a text",
@@ -37,6 +38,7 @@ UNLISTED: Mapping[str, str] = {
     "ApprovalAnswer": "a call runs after YES and after nothing else",
     "ChangeSource": "a change from anywhere but TERMINAL waits for the person's yes where it widens",
     "Code": "its meaning is part of the member, and tests/model/test_results.py goes through all of them",
+    "CatalogueChanges": "a changed tool waits for the person's yes under anything but ALLOW and ALLOW_NEW",
     "CommandKind": "the person is asked about a line that is not READS or BUILDS",
     "Confidence": "it is told beside the mode that was found, and decides nothing",
     "Confirmation": "the person is asked before a tool that is not in `decision.MAY_GO_UNASKED`",
@@ -47,7 +49,6 @@ UNLISTED: Mapping[str, str] = {
     "RowKind": "a row is chained, kept and shown whatever its kind",
     "RuleSubject": "what is neither a path nor a command nor a URL is matched as a text",
     "SandboxState": "in any state but THERE a tool needs the next higher profile, or does not run",
-    "ScalarKind": "`reader.PLAIN` lists all but TEXT, which is whatever the others are not",
     "SingleTestOutcome": "a test that is neither PASSED nor FAILED cannot tell anything",
     "Surface": "it is recorded with every call and decides nothing",
     "WordRole": "rules look at a word in every role, and only a TARGET can be left out",

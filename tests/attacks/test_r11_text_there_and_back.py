@@ -6,7 +6,7 @@ A model gets text that it can type again, byte for byte; a person sees every cha
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from mcp_server.model.posture import Posture, Profile, RunControl
 from mcp_server.model.sessions import Session
 from mcp_server.policy.decision import decide
 from tests.clients.pipe import pipe
+from tests.clients.question_reader import QuestionReader
+from tests.clients.typed import typed
 from tests.policy.world import policy, tools
 from tests.sizes import scale
 
@@ -70,16 +72,14 @@ def test_what_read_shows_goes_back_through_edit_and_write_byte_for_byte(workspac
             assert path.read_bytes() == data, (turn, data)
 
 
-def read_back(question: str) -> Iterator[tuple[str, object]]:
-    """The arguments of a question, from its text alone."""
-    lines = question.split("\n")
-    lines = lines[lines.index("Arguments:") + 1 :]
-    while lines:
-        name, _ = json.JSONDecoder().raw_decode(lines.pop(0).strip())
-        parts: list[str] = []
-        while lines and lines[0].startswith("    "):
-            parts.append(json.loads(lines.pop(0)))
-        yield name, "".join(parts)
+HIDDEN = frozenset("".join(CLASSES[name] for name in ("joiners", "direction", "separators", "blanks", "variation")))
+
+
+def read_back(question: str) -> dict[str, Any]:
+    """The arguments of a question, from its text alone; every character of it can be seen."""
+    assert all(sign == "\n" or sign.isprintable() for sign in question), question
+    assert not HIDDEN & set(question), question
+    return QuestionReader(question.partition("\nArguments:")[2]).read_arguments()
 
 
 @pytest.mark.heavy
@@ -91,10 +91,41 @@ def test_a_question_can_be_read_back(workspace: Path) -> None:
         given = {name: write_text(chance, CONTROLS) + "\n" + write_text(chance, CONTROLS) for name in ("command",)}
         decision = decide(bash, Call("bash", given), Session("s", "p", "swe"), posture, house)
         text = format_question(bash, given, decision, Redactor())
-        assert dict(read_back(text)) == given, (turn, given)
-        assert all(sign == "\n" or sign.isprintable() for sign in text), (turn, given)
-        hidden = "".join(CLASSES[name] for name in ("joiners", "direction", "separators", "blanks", "variation"))
-        assert not set(hidden) & set(text), (turn, given)
+        assert read_back(text) == given, turn
+
+
+BATCH = 100
+"""Questions between two looks at the terminal."""
+ASKING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("bash", ("command",)),
+    ("Write", ("file_path", "content")),
+    ("grep", ("pattern", "glob")),
+    ("glob", ("pattern",)),
+)
+
+
+def write_call(chance: random.Random, turn: int) -> tuple[str, dict[str, str]]:
+    tool, names = ASKING[turn % len(ASKING)]
+    # No argument may hold the first one, and no message half a character.
+    return tool, {name: f"{turn}/{write_text(chance, CONTROLS[1:-1])}" for name in names}
+
+
+@pytest.mark.heavy
+def test_every_question_at_the_terminal_can_be_read_back(workspace: Path, home: Path, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(f"rules:\n  ask: [{', '.join(tool for tool, _ in ASKING)}]\n")
+    for begin in range(0, scale(TEXTS, BATCH), BATCH):
+        # A folder of its own, because every call that asks reads the last 500 questions of its folder.
+        place = workspace / str(begin)
+        place.mkdir()
+        made = [write_call(chance, begin + turn) for turn in range(BATCH)]
+        with pipe(place, home, "--mode", "swe", "--config", str(rules)) as one:
+            one.hello("opencode")
+            for tool, arguments in made:
+                assert one.call(tool, **arguments)["content"][0]["text"].startswith("Error APPROVAL_REQUIRED")
+        listed = json.loads(typed(place, home, "approvals", "--json").out)
+        assert [(row["tool"], read_back(row["message"])) for row in reversed(listed)] == made
 
 
 def test_no_name_and_no_line_of_a_file_commands_the_terminal(workspace: Path, home: Path) -> None:

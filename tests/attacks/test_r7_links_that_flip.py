@@ -161,7 +161,8 @@ CALLS: tuple[tuple[str, str, Callable[[str, int], Arguments]], ...] = (
 
 
 TRIED = (*CALLS, "fs_delete", "git_add", "git_add without a rule", "git_checkout")
-"""What shares the 10,000 tries."""
+EACH = -(-TURNS // len(TRIED))
+"""They share the 10,000 tries."""
 
 
 def said(answer: Mapping[str, Any]) -> str:
@@ -179,20 +180,25 @@ def is_leak(tool: str, text: str) -> bool:
 def test_no_flip_reaches_what_a_rule_covers(
     ground: Path, home: Path, config: str, mode: str, tool: str, build: Callable[[str, int], Arguments]
 ) -> None:
-    before = kept(ground)
-    done = 0
+    before, done, turn = kept(ground), 0, 0
     with pipe(ground, home, "--profile", "trusted", "--mode", mode, "--config", config) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 50)):
+            for turn in range(scale(EACH, 50)):
                 path = PATHS[turn % len(PATHS)]
                 if tool in ("Edit", "Write"):
                     one.call("Read", file_path=path)
                 answer = one.call(tool, **build(path, turn // len(PATHS)))
                 assert not is_leak(tool, said(answer)), (path, said(answer))
                 done += not answer.get("isError")
+    count(tool, turn + 1, done)
     assert kept(ground) == before
     assert done, "nothing was ever let through, so nothing was raced"
+
+
+def count(tool: str, tries: int, done: int) -> None:
+    """For `pytest -rP`: how much was raced, and how often the links happened to lead where the call may go."""
+    print(f"{tool}: {tries} tries, {done} of them let through")
 
 
 def approve(place: Path, home: Path, answer: Mapping[str, Any]) -> None:
@@ -204,11 +210,11 @@ def approve(place: Path, home: Path, answer: Mapping[str, Any]) -> None:
 @pytest.mark.heavy
 def test_no_flip_deletes_what_was_not_shown(ground: Path, home: Path, config: str) -> None:
     """Each deletion is approved at a terminal, and made while the flipper runs."""
-    before, done = kept(ground), 0
+    before, done, turn = kept(ground), 0, 0
     with pipe(ground, home, "--profile", "trusted", "--mode", "data", "--config", config) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 20)):
+            for turn in range(scale(EACH, 20)):
                 call = {"path": PATHS[turn % len(PATHS)]}
                 answer = one.call("fs_delete", **call)
                 # An earlier approval may have been for what is there again, and then names no question.
@@ -216,6 +222,7 @@ def test_no_flip_deletes_what_was_not_shown(ground: Path, home: Path, config: st
                     approve(ground, home, answer)
                     answer = one.call("fs_delete", **call)
                 done += not answer.get("isError")
+    count("fs_delete", turn + 1, done)
     assert kept(ground) == before
     assert done or not FULL, "nothing was ever deleted, so nothing was raced"
 
@@ -228,14 +235,14 @@ STAGED = ("real", "twin", "open", "real/a.txt", "twin", "flip", "real", "leaf", 
 def test_no_flip_stages_what_is_outside_or_covered(ground: Path, home: Path, config: str, ruled: bool) -> None:
     """Without a rule, only what is outside is out of reach; and at this profile, no sandbox keeps git from it."""
     git(ground, "init", "-q")
-    before, done, raced = kept(ground), 0, 0
+    before, done, raced, turn = kept(ground), 0, 0, 0
     places = [ground.parent / "outside", *([ground / "secret"] if ruled else [])]
     barred = {git(ground, "hash-object", str(path)).strip() for place in places for path in place.iterdir()}
     flags = ("--profile", "trusted", "--config", config) if ruled else ("--profile", "unrestricted")
     with pipe(ground, home, "--mode", "git", *flags) as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 50)):
+            for turn in range(scale(EACH, 50)):
                 files = STAGED[turn % len(STAGED)]
                 answer = one.call("git_add", files=[files])
                 done += not answer.get("isError")
@@ -244,6 +251,7 @@ def test_no_flip_stages_what_is_outside_or_covered(ground: Path, home: Path, con
                 assert not [entry for entry in entries if entry.split()[1] in barred], (files, entries, said(answer))
                 # What is staged already would not be read again.
                 (ground / ".git" / "index").unlink(missing_ok=True)
+    count("git_add with a rule" if ruled else "git_add without one", turn + 1, done)
     assert kept(ground) == before
     assert done, "nothing was ever let through, so nothing was raced"
     assert raced or not FULL, "git never read anything else than menugate, so nothing was raced"
@@ -267,11 +275,11 @@ def test_no_flip_checks_anything_out_outside(ground: Path, home: Path) -> None:
         git(ground, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", branch)
         git(ground, "checkout", "-q", *(["-b", "two"] if branch == "one" else ["one"]))
     before = {path.name: path.read_bytes() for path in outside.rglob("*")}
-    done = 0
+    done = turn = 0
     with pipe(ground, home, "--profile", "trusted", "--mode", "git") as one:
         one.hello("opencode")
         with flipping(ground):
-            for turn in range(scale(TURNS // len(TRIED), 50)):
+            for turn in range(scale(EACH, 50)):
                 answer = one.call("git_checkout", branch_name=("two", "one")[turn % 2], keep_changes=True)
                 assert {path.name: path.read_bytes() for path in outside.rglob("*")} == before, (turn, said(answer))
                 done += not answer.get("isError")
@@ -280,6 +288,7 @@ def test_no_flip_checks_anything_out_outside(ground: Path, home: Path) -> None:
                 for branch in ("one", "two"):
                     if not git(ground, "ls-files", f"open/{branch}"):
                         (ground / "open" / branch / "new").unlink(missing_ok=True)
+    count("git_checkout", turn + 1, done)
     assert done, "nothing was ever let through, so nothing was raced"
 
 

@@ -1,7 +1,6 @@
 """Can the arguments be read back from a question, from its text as from its fields, whatever they hold?"""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from mcp_server.model.policy import Call
 from mcp_server.model.posture import Posture, Profile, RunControl
 from mcp_server.model.sessions import Session
 from mcp_server.policy.decision import decide
+from tests.clients.question_reader import QuestionReader
 from tests.policy.world import policy, tools
 from tests.sizes import scale
 
@@ -51,75 +51,6 @@ VALUES = st.recursive(
     max_leaves=5,
 )
 ARGUMENTS = st.dictionaries(TEXTS, VALUES, max_size=4)
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-MARK = re.compile(r"\[secret, (\d+) characters\]")
-
-
-class Reader:
-    """Reads arguments back from a question's lines, knowing nothing but the rule for quotes and marks."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-
-    def skip(self) -> None:
-        while self.text[self.at : self.at + 1] in (" ", "\n"):
-            self.at += 1
-
-    def take(self, sign: str) -> bool:
-        self.skip()
-        found = self.text.startswith(sign, self.at)
-        self.at += len(sign) if found else 0
-        return found
-
-    def read_arguments(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        self.skip()
-        while self.at < len(self.text):
-            name = self.read_text()
-            assert name not in found and self.take(":")
-            found[name] = self.read_value()
-            self.skip()
-        return found
-
-    def read_value(self) -> Any:
-        self.skip()
-        if self.text[self.at] == '"' or MARK.match(self.text, self.at):
-            return self.read_text()
-        if self.take("["):
-            items: list[Any] = []
-            while not self.take("]"):
-                items.append(self.read_value())
-                self.take(",")
-            return items
-        if self.take("{"):
-            entries: dict[str, Any] = {}
-            while not self.take("}"):
-                key = self.read_text()
-                assert self.take(":")
-                entries[key] = self.read_value()
-                self.take(",")
-            return entries
-        value, self.at = json.JSONDecoder().raw_decode(self.text, self.at)
-        return value
-
-    def read_text(self) -> str:
-        """Read the pieces of one text; what a colon follows is the next name, unless it is all there is."""
-        pieces: list[str] = []
-        while True:
-            self.skip()
-            piece = STRING.match(self.text, self.at) or MARK.match(self.text, self.at)
-            if piece is None or (pieces and self._begins_line(piece.start())):
-                return "".join(pieces)
-            self.at = piece.end()
-            if piece[0].startswith('"'):
-                pieces.append(json.loads(piece[0]))
-            else:
-                assert piece[1] == str(len(SECRET))
-                pieces.append(SECRET)
-
-    def _begins_line(self, at: int) -> bool:
-        """A name stands two spaces from the left, and the lines of a text four."""
-        return self.text[max(0, at - 3) : at] == "\n  "
 
 
 def unmask(field: Mapping[str, Any]) -> tuple[str, Any]:
@@ -144,7 +75,7 @@ def test_the_text_gives_the_arguments_back(arguments: dict[str, Any]) -> None:
     head, _, rest = text.partition("\nArguments:")
     assert head.count("\n") == 2
     assert all(line.startswith("  ") for line in rest.split("\n")[1:])
-    assert Reader(rest.removeprefix(" none")).read_arguments() == arguments
+    assert QuestionReader(rest.removeprefix(" none"), SECRET).read_arguments() == arguments
     assert format_question(BASH, arguments, DECISION, REDACTOR, brief=True) == text
 
 

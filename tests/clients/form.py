@@ -26,6 +26,10 @@ def code_in(message: str) -> str:
     return found[-1] if found else ""
 
 
+def no_call_waits(*_: Any) -> Any:
+    raise AssertionError("in this era the question has ended the call")
+
+
 @dataclass
 class FormQuestion:
     """What the client is to show, and the way back."""
@@ -34,6 +38,10 @@ class FormQuestion:
     params: dict[str, Any]
     answer: Callable[[dict[str, Any]], dict[str, Any]]
     """Send this back, whole as it is; what the request that asked comes to then."""
+    late: Callable[[dict[str, Any]], None] = no_call_waits
+    """Legacy: send this back, and wait for nothing."""
+    wait: Callable[[], dict[str, Any]] = no_call_waits
+    """Legacy: what the request that asked comes to without an answer from this client."""
     state: str = ""
     """What a modern client carries back unread."""
     shown: float = field(default_factory=time.monotonic)
@@ -72,7 +80,7 @@ def _sealed(one: Pipe | RawClient, params: dict[str, Any], method: str) -> FormQ
     def answer(reply: dict[str, Any]) -> dict[str, Any]:
         return one.request(method, params | {"inputResponses": {key: reply}, "requestState": asked["requestState"]})
 
-    return FormQuestion(key, wanted["params"], answer, asked["requestState"])
+    return FormQuestion(key, wanted["params"], answer, state=asked["requestState"])
 
 
 def _over_pipe(one: Pipe, params: dict[str, Any], method: str) -> FormQuestion:
@@ -80,12 +88,11 @@ def _over_pipe(one: Pipe, params: dict[str, Any], method: str) -> FormQuestion:
     while (wanted := one.message()).get("method") != "elicitation/create":
         assert wanted.get("id") != number, wanted
 
-    def answer(reply: dict[str, Any]) -> dict[str, Any]:
+    def send(reply: dict[str, Any]) -> None:
         whole = reply if "error" in reply else {"result": reply}
         one.raw(json.dumps({"jsonrpc": "2.0", "id": wanted["id"], **whole}).encode() + b"\n")
-        return one.until(number)[0]
 
-    return FormQuestion("", wanted["params"], answer)
+    return _waiting(wanted, send, lambda: one.until(number)[0])
 
 
 def _over_http(one: RawClient, params: dict[str, Any], method: str) -> FormQuestion:
@@ -93,11 +100,23 @@ def _over_http(one: RawClient, params: dict[str, Any], method: str) -> FormQuest
     while (wanted := stream.message()).get("method") != "elicitation/create":
         assert wanted.get("id") != number, wanted
 
-    def answer(reply: dict[str, Any]) -> dict[str, Any]:
+    def send(reply: dict[str, Any]) -> None:
         whole = reply if "error" in reply else {"result": reply}
         one.post({"jsonrpc": "2.0", "id": wanted["id"], **whole}).close()
+
+    def wait() -> dict[str, Any]:
         found, _ = stream.until(number)
         stream.close()
         return found
 
-    return FormQuestion("", wanted["params"], answer)
+    return _waiting(wanted, send, wait)
+
+
+def _waiting(
+    wanted: dict[str, Any], send: Callable[[dict[str, Any]], None], wait: Callable[[], dict[str, Any]]
+) -> FormQuestion:
+    def answer(reply: dict[str, Any]) -> dict[str, Any]:
+        send(reply)
+        return wait()
+
+    return FormQuestion("", wanted["params"], answer, send, wait)

@@ -20,7 +20,7 @@ from tests.clients.served import state_home
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     *("approvals.md", "commands.md", "git.md", "hosts.md", "menus.md", "network.md", "posture.md", "project.md"),
-    *("prompts.md", "record.md", "rules.md", "runs.md", "upgrading.md"),
+    *("prompts.md", "record.md", "rules.md", "runs.md", "secrets.md", "upgrading.md"),
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_A_NAME = re.compile(r"# file: (\S+)\n")

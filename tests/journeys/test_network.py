@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,29 @@ def fetch_around(workspace: Path, home: Path, port: int, asked: int, era: str) -
     hosts = [row["hosts"] for row in rows if row.get("hosts")]
     assert hosts == [[f"127.0.0.1:{port}"]] * 2 + [["169.254.169.254:80"]]
     assert CANARY.lower() not in ledger.lower()
+
+
+NOTING = """
+import atexit, sys
+from pathlib import Path
+atexit.register(lambda: Path(sys.argv[1]).write_text(" ".join(sys.modules)))
+from mcp_server.cli.main import main
+sys.exit(main(["serve", *sys.argv[2:]]))
+"""
+OUTWARD = {"httpcore2", "h11", "lxml", "PIL", "pypdfium2"}
+"""Not `httpx2`, which the MCP SDK loads with itself, and which loads `brotli` and `idna`."""
+
+
+def test_a_server_that_reaches_nothing_loads_nothing_that_could(workspace: Path, home: Path) -> None:
+    (workspace / "a.txt").write_text("a")
+    run = (sys.executable, "-c", NOTING, str(home / "modules"))
+    with pipe(workspace, home, run=run) as client:
+        client.hello("mcp")
+        client.names()
+        client.call("menu_enter", mode="swe")
+        assert not client.call("Read", file_path="a.txt").get("isError")
+        assert client.bye() == 0
+    names = (home / "modules").read_text().split()
+    assert "mcp_server.guards.network.network" in names
+    assert "mcp_server.guards.network.http" not in names
+    assert sorted(OUTWARD & {name.partition(".")[0] for name in names}) == []

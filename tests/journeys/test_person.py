@@ -13,10 +13,10 @@ from mcp.types import ElicitRequestParams, ElicitResult
 
 from mcp_server.calls.messages import mark_as_models_words
 from tests.clients.clients import ERAS, MODERN, Held, held, over_http, over_sse, over_stdio, structured, text
+from tests.clients.later import Later
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import raw
 from tests.clients.served import Served, command, environment, served
-from tests.clients.tuned import tuned
 
 pytestmark = pytest.mark.anyio
 NOTHING: dict[str, Any] = {}
@@ -32,8 +32,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def here(place: Path) -> Generator[Served]:
-    with served(place / "work", place / "home", run=tuned(answer=0.2)) as one:
+def clock(place: Path) -> Later:
+    return Later(place / "hours", place / "work", place / "home")
+
+
+@pytest.fixture(scope="module")
+def here(place: Path, clock: Later) -> Generator[Served]:
+    with served(place / "work", place / "home", run=clock.serve(answer=0.2)) as one:
         yield one
 
 
@@ -49,10 +54,10 @@ def outbox(workspace: Path, home: Path) -> dict[str, dict[str, Any]]:
 
 
 @asynccontextmanager
-async def through(way: str, place: Path, here: Served, **callbacks: Any) -> AsyncGenerator[Held]:
+async def through(way: str, place: Path, here: Served, clock: Later, **callbacks: Any) -> AsyncGenerator[Held]:
     transport, era = way.split(" ")
     target = {
-        "stdio": lambda: over_stdio(place / "work", place / "home"),
+        "stdio": lambda: over_tuned_stdio(place, clock),
         "http": lambda: over_http(here),
         "sse": lambda: over_sse(here),
     }[transport]()
@@ -64,16 +69,17 @@ WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}", "sse
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: Served, way: str) -> None:
+async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: Served, clock: Later, way: str) -> None:
     asked: list[str] = []
 
     async def person(_ctx: Any, params: ElicitRequestParams) -> ElicitResult:
+        clock.pass_minutes(0.1)
         asked.append(params.message)
         action, content = replies.pop(0)
         return ElicitResult(action=action, content=content)
 
     replies: list[Any] = [("accept", {"answer": "the blue one"}), ("decline", None), ("cancel", None), ("accept", {})]
-    async with through(way, place, here, elicitation_callback=person) as one:
+    async with through(way, place, here, clock, elicitation_callback=person) as one:
         accepted = await one.call("message_user", message="Which?", block_on_user=True, attachments=["notes.md"])
         assert text(accepted) == "Asked the user, who answered: the blue one"
         assert structured(accepted)["answer"] == "the blue one"
@@ -84,7 +90,7 @@ async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: 
         closed = await one.call("message_user", message="Or that?", block_on_user=True)
         assert "closed the question" in text(closed)
         silent = await one.call("message_user", message="Well?", block_on_user=True)
-        assert "(nothing)" in text(silent)
+        assert "without an answer" in text(silent)
         # Nobody is asked who was not to be, however able the client is.
         told = await one.call("message_user", message="Done so far.")
         assert structured(told)["delivered"] == "outbox"
@@ -107,18 +113,20 @@ async def test_the_person_is_asked_and_the_answer_comes_back(place: Path, here: 
         (True, "the blue one"),
         (False, None),
         (False, None),
-        (True, ""),
+        (False, None),
         (False, None),
     ]
 
 
 @pytest.mark.parametrize("way", ["stdio legacy", "http legacy"])
-async def test_who_does_not_answer_in_time_finds_the_message_later(place: Path, way: str, here: Served) -> None:
+async def test_who_does_not_answer_in_time_finds_the_message_later(
+    place: Path, way: str, here: Served, clock: Later
+) -> None:
     async def nobody(_ctx: Any, _params: ElicitRequestParams) -> ElicitResult:
         await anyio.sleep_forever()
         raise AssertionError("nobody wakes it")
 
-    target = over_http(here) if way.startswith("http") else over_tuned_stdio(place)
+    target = over_http(here) if way.startswith("http") else over_tuned_stdio(place, clock)
     async with held(target, "legacy", elicitation_callback=nobody) as one:
         late = await one.call("message_user", message="Still there?", block_on_user=True)
         assert "did not answer in time" in text(late)
@@ -126,15 +134,17 @@ async def test_who_does_not_answer_in_time_finds_the_message_later(place: Path, 
         assert outbox(place / "work", place / "home")[structured(late)["id"]]["text"] == "Still there?"
 
 
-def over_tuned_stdio(place: Path) -> Any:
+def over_tuned_stdio(place: Path, clock: Later) -> Any:
     one = over_stdio(place / "work", place / "home")
-    flags = [*tuned(answer=0.2)[1:], "--workspace", str(place / "work")]
+    flags = [*clock.serve(answer=0.2)[1:], "--workspace", str(place / "work")]
     return one.model_copy(update={"args": flags})
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_client_that_cannot_ask_leaves_the_message_and_says_so(place: Path, here: Served, way: str) -> None:
-    async with through(way, place, here) as one:
+async def test_a_client_that_cannot_ask_leaves_the_message_and_says_so(
+    place: Path, here: Served, clock: Later, way: str
+) -> None:
+    async with through(way, place, here, clock) as one:
         told = await one.call("message_user", message="Which one?", block_on_user=True, attachments=["notes.md"])
         assert structured(told)["delivered"] == "outbox"
         assert "This call did not wait" in text(told)
@@ -170,7 +180,8 @@ ASK: dict[str, Any] = {"name": "message_user", "arguments": {"message": "Which?"
 ACCEPTED = {"message": {"action": "accept", "content": {"answer": "this"}}}
 
 
-def question(one: Any) -> str:
+def question(one: Any, clock: Later) -> str:
+    """Ask, and let the person read."""
     result = one.request("tools/call", ASK)["result"]
     assert result["resultType"] == "input_required"
     asked = result["inputRequests"]["message"]
@@ -180,12 +191,13 @@ def question(one: Any) -> str:
     state = result["requestState"]
     # Sealed: whoever carries it cannot read it.
     assert "answered" not in state
+    clock.pass_minutes(0.1)
     return state
 
 
-def test_the_sealed_state_leads_back_to_its_own_call_alone(here: Served) -> None:
+def test_the_sealed_state_leads_back_to_its_own_call_alone(here: Served, clock: Later) -> None:
     with raw(here, era=MODERN, able=FORM) as one:
-        state = question(one)
+        state = question(one, clock)
         answered = one.request("tools/call", ASK | {"inputResponses": ACCEPTED, "requestState": state})
         assert answered["result"]["structuredContent"]["answer"] == "this"
         other = {"message": "Shall I delete everything?", "block_on_user": True}
@@ -212,30 +224,32 @@ def test_the_sealed_state_leads_back_to_its_own_call_alone(here: Served) -> None
         {},
     ],
 )
-def test_an_answer_to_something_else_is_asked_for_again(here: Served, given: dict[str, Any]) -> None:
+def test_an_answer_to_something_else_is_asked_for_again(here: Served, clock: Later, given: dict[str, Any]) -> None:
     with raw(here, era=MODERN, able=FORM) as one:
-        state = question(one)
+        state = question(one, clock)
         again = one.request("tools/call", ASK | {"inputResponses": given, "requestState": state})
         assert again["result"]["resultType"] == "input_required"
 
 
 @pytest.mark.parametrize("given", [{"action": "perhaps"}, {"content": {"answer": "this"}}, {}, None, "this"])
-def test_an_answer_that_cannot_be_read_is_none(here: Served, given: Any) -> None:
+def test_an_answer_that_cannot_be_read_is_none(here: Served, clock: Later, given: Any) -> None:
     with raw(here, era=MODERN, able=FORM) as one:
-        state = question(one)
+        state = question(one, clock)
         answered = one.request("tools/call", ASK | {"inputResponses": {"message": given}, "requestState": state})
         assert answered["result"]["structuredContent"]["answer"] is None
 
 
-def test_a_question_outlives_the_process_that_asked_it(workspace: Path, home: Path) -> None:
+def test_a_question_outlives_the_process_that_asked_it(workspace: Path, home: Path, tmp_path: Path) -> None:
+    clock = Later(tmp_path / "hours", workspace, home)
+
     def asking(one: Pipe) -> None:
         one.hello(era=MODERN)
         one.able = FORM
 
-    with pipe(workspace, home) as one:
+    with pipe(workspace, home, run=clock.serve()) as one:
         asking(one)
-        state = question(one)
-    with pipe(workspace, home) as again:
+        state = question(one, clock)
+    with pipe(workspace, home, run=clock.serve()) as again:
         asking(again)
         answered = again.request("tools/call", ASK | {"inputResponses": ACCEPTED, "requestState": state})
         assert answered["result"]["structuredContent"]["answer"] == "this"

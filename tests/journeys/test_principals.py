@@ -13,6 +13,7 @@ from mcp_server.model.posture import Profile
 from mcp_server.settings import read_settings
 from mcp_server.state.reader import Reader
 from tests.clients.clients import ERAS, MODERN, held, over_sse
+from tests.clients.form import FORM, question
 from tests.clients.person import choose
 from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, command, environment, served
@@ -21,7 +22,6 @@ from tests.clients.tokens import hire
 
 CHANGED = "notifications/tools/list_changed"
 LISTEN: dict[str, Any] = {"notifications": {"toolsListChanged": True}}
-FORM: dict[str, Any] = {"elicitation": {"form": {}}}
 
 pytestmark = pytest.mark.anyio
 
@@ -119,9 +119,10 @@ async def test_a_stream_of_the_older_transport_takes_posts_of_its_own_token_alon
 def test_a_question_put_to_one_is_not_answered_by_the_other(both: Both) -> None:
     ask: dict[str, Any] = {"name": "message_user", "arguments": {"message": "Which?", "block_on_user": True}}
     with both.raw("alice", era=MODERN, able=FORM) as alice, both.raw("bob", era=MODERN, able=FORM) as bob:
-        state = alice.request("tools/call", ask)["result"]["requestState"]
+        asked = question(alice, ask)
+        asked.read()
         answers = {"message": {"action": "accept", "content": {"answer": "this"}}}
-        given = ask | {"inputResponses": answers, "requestState": state}
+        given = ask | {"inputResponses": answers, "requestState": asked.state}
         assert bob.request("tools/call", given)["error"]["code"] == -32602
         assert alice.request("tools/call", given)["result"]["structuredContent"]["answer"] == "this"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients.clients import ERAS, MODERN
-from tests.clients.form import FORM
+from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import RawClient, raw
 from tests.clients.served import ROOT, served
@@ -134,17 +134,9 @@ def test_what_was_answered_in_the_form_is_not_answered_again(
     with pipe(workspace, home) as one:
         one.able = FORM
         one.hello("some-client", era)
-        answer = {"action": "accept", "content": {"answer": "The first."}}
-        if era == MODERN:
-            asked = one.request("tools/call", ASK)["result"]
-            given = {"inputResponses": {"message": answer}, "requestState": asked["requestState"]}
-            result = one.request("tools/call", ASK | given)["result"]
-        else:
-            number = one.send("tools/call", ASK)
-            while (form := one.message()).get("method") != "elicitation/create":
-                pass
-            one.raw(json.dumps({"jsonrpc": "2.0", "id": form["id"], "result": answer}).encode() + b"\n")
-            result = one.until(number)[0]["result"]
+        asked = question(one, ASK)
+        asked.read()
+        result = asked.answer({"action": "accept", "content": {"answer": "The first."}})["result"]
         assert said(result) == "Asked the user, who answered: The first."
         late = menugate("messages", "reply", result["structuredContent"]["id"], "The second.")
         assert late.code == 1

@@ -52,16 +52,23 @@ async def message_user(ctx: Context, args: MessageUserArguments) -> Ending:
     )
 
 
+NO_ANSWER = {
+    "decline": "Asked the user, who declined to answer",
+    "cancel": "Asked the user, who closed the question without an answer",
+    "timeout": "Asked the user, who did not answer in time",
+    "automatic": "The client answered by itself within a second, before the user could have read the question",
+}
+
+
 async def _ask_person(ctx: Context, message: str, attachments: tuple[str, ...]) -> Ending:
     action, answer, id = await ctx.person.tell_and_wait(message, attachments)
     if action == "accept":
         return Done(
-            f"Asked the user, who answered: {answer or '(nothing)'}",
+            f"Asked the user, who answered: {answer}",
             {"delivered": "asked", "answer": answer, "id": id},
         )
-    reasons = {"decline": "declined to answer", "cancel": "closed the question", "timeout": "did not answer in time"}
     return Done(
-        f"Asked the user, who {reasons.get(action, 'did not answer')}. The message is kept as {id}; a reply comes "
+        f"{NO_ANSWER.get(action, 'Asked the user, who did not answer')}. The message is kept as {id}; a reply comes "
         "with a later result.",
         {"delivered": "asked", "answer": None, "id": id},
     )

@@ -5,6 +5,7 @@ what bash expands. For anything else the user is asked, with the reason. The san
 user questions about `ls`, and lets no part of a line hide another one.
 """
 
+import posixpath
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,6 +13,7 @@ from itertools import dropwhile
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.shell import WordRole
+from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, Demand, Effect
 from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
@@ -34,7 +36,7 @@ class LineVerdict:
 
 
 def demand_running(args: Arguments) -> Demand:
-    verdict = classify_line(args["command"])
+    verdict = classify_line(args["command"], args.get("exec_dir") or ".")
     # In a shell that stays open a line is only as harmless as everything typed there before.
     stays = bool(args.get("bash_id") or args.get("shell_id") or args.get("run_in_background"))
     if verdict.kind is CommandKind.READS and not stays:
@@ -61,15 +63,16 @@ def _demand_approval(line: str, because: str) -> Demand:
 
 
 @lru_cache(maxsize=16)
-def classify_line(line: str) -> LineVerdict:
-    """Cached, because the list, the decision and the record ask about the same line."""
+def classify_line(line: str, folder: str = ".") -> LineVerdict:
+    """`folder` is where it starts, below the workspace. Cached, because the list, the decision and the record ask about
+    the same line."""
     try:
-        return LineVerdict(_judge_text(line))
+        return LineVerdict(_judge_text(line, folder))
     except NeedsApproval as reason:
         return LineVerdict(CommandKind.ASKED, str(reason))
 
 
-def _judge_text(text: str) -> CommandKind:
+def _judge_text(text: str, folder: str) -> CommandKind:
     if len(text) > MAX_CHARS:
         raise NeedsApproval(f"it has more than {MAX_CHARS:,} characters")
     if not READABLE.fullmatch(text):
@@ -81,7 +84,9 @@ def _judge_text(text: str) -> CommandKind:
         raise NeedsApproval("bash may read it differently than it looks")
     if not line.commands:
         raise NeedsApproval("it contains no command")
-    return LineJudge().judge_line(line)
+    folder = posixpath.normpath(folder)
+    is_outside = folder.startswith(("/", "~")) or folder.split("/")[0] == ".."
+    return LineJudge(folder, f"a start in {quote_text(folder)}" if is_outside else "").judge_line(line)
 
 
 @lru_cache(maxsize=16)

@@ -4,6 +4,7 @@ The line is judged as the words between its separators, not as a tree: whatever 
 must be known, with its words, redirections, assignments and expansions. What is not known here needs approval.
 """
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,10 +47,12 @@ HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 class LineJudge:
     """Judges one line."""
 
+    folder: str = "."
+    """Where it is by now, below the workspace."""
+    left: str = ""
+    """What may have left the project: a `cd`, or the shell's own folder."""
     _count: int = 0
     """Commands so far."""
-    _left: str = ""
-    """The `cd` that may have left the project."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
@@ -117,8 +120,8 @@ class LineJudge:
         raise NeedsApproval(_describe_unknown(words))
 
     def _require_project_folder(self, part: str) -> None:
-        if self._left:
-            raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {quote_text(self._left)}")
+        if self.left:
+            raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {self.left}")
 
     def _judge_redirection(self, word: ShellWord) -> CommandKind:
         sign = REDIRECTION.match(word.source)
@@ -149,14 +152,16 @@ class LineJudge:
                 raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
             if not path.startswith("/"):
                 self._require_project_folder(path)
-            if risk := describe_change_risk(path):
+            if risk := describe_change_risk(path, posixpath.normpath(posixpath.join(self.folder, path))):
                 raise NeedsApproval(risk.rstrip("."))
         return CommandKind.BUILDS
 
     def judge_cd(self, words: Sequence[str]) -> CommandKind:
         is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
         if not is_below or ".." in words[0].split("/"):
-            self._left = " ".join(("cd", *map(show_argument, words)))
+            self.left = quote_text(" ".join(("cd", *map(show_argument, words))))
+        else:
+            self.folder = posixpath.normpath(posixpath.join(self.folder, words[0]))
         return CommandKind.READS
 
     def judge_awk(self, words: Sequence[str]) -> CommandKind:

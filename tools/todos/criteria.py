@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_server.model.context import Context
-from mcp_server.model.results import Code, Done, Problem, Question
+from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.todos import Criterion, CriterionVerdict, Result
 from tools.single_test import build_test_command, find_name_fault, find_python, get_exit_code, parse_test_run, run_line
 from tools.todos.definitions import SECONDS
@@ -57,7 +57,7 @@ Check = tuple[CriterionVerdict, str, Problem | None]
 """A verdict, a message, and the problem if a tool refused."""
 
 
-def _build_unclear_check(ending: Problem | Question) -> Check:
+def _build_unclear_check(ending: Ending) -> Check:
     if isinstance(ending, Problem):
         return CriterionVerdict.UNCLEAR, ending.message, ending
     return CriterionVerdict.UNCLEAR, "waiting for the user", None

@@ -7,9 +7,8 @@ past any search.
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from mcp_server.model.network import Request
 from mcp_server.model.web_address import WebAddress
@@ -22,23 +21,23 @@ BREAKS = re.compile(rb"[\s.]")
 """What stands between the parts of a value that was broken into lines, or into the labels of a host name."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class SecretSearch:
-    spellings: tuple[str, ...] = field(repr=False)
+    get_spellings: Callable[[], tuple[str, ...]]
+    """Returns the spellings of every secret known by now. More may become known at any time."""
+    _compiled_for: tuple[str, ...] = field(default=(), repr=False)
+    _pattern: re.Pattern[bytes] | None = field(default=None, repr=False)
+    longest: int = 0
 
-    @cached_property
-    def _forms(self) -> tuple[bytes, ...]:
-        forms = {spelling.encode("utf-8", "surrogatepass") for spelling in self.spellings}
-        forms |= {base64.b32encode(form).rstrip(b"=") for form in forms}
-        return tuple(sorted((form.lower() for form in forms), key=len, reverse=True))
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[bytes] | None:
-        return re.compile(b"|".join(map(re.escape, self._forms))) if self._forms else None
-
-    @property
-    def longest(self) -> int:
-        return len(self._forms[0]) if self._forms else 0
+    def _compile(self) -> re.Pattern[bytes] | None:
+        spellings = self.get_spellings()
+        if spellings is not self._compiled_for:
+            forms = {spelling.encode("utf-8", "surrogatepass") for spelling in spellings}
+            forms |= {base64.b32encode(form).rstrip(b"=") for form in forms}
+            known = sorted((form.lower() for form in forms), key=len, reverse=True)
+            self._pattern = re.compile(b"|".join(map(re.escape, known))) if known else None
+            self._compiled_for, self.longest = spellings, len(known[0]) if known else 0
+        return self._pattern
 
     def is_in_request(self, address: WebAddress, request: Request) -> bool:
         head = "\n".join(
@@ -47,7 +46,7 @@ class SecretSearch:
         return self.is_in(head.encode("utf-8", "surrogatepass")) or self.is_in(request.body)
 
     def is_in(self, data: bytes) -> bool:
-        pattern = self._pattern
+        pattern = self._compile()
         return pattern is not None and any(pattern.search(view) for view in _list_views(data))
 
 

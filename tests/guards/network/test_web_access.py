@@ -28,7 +28,7 @@ from tests.guards.network.site import Pages, pages, shut
 from tests.guards.network.test_http import certificate
 
 SECRET = "Zq7/plain+Canary~9tEst"
-SEARCH = SecretSearch(Redactor([SECRET]).spellings)
+SEARCH = SecretSearch(Redactor([SECRET]).get_spellings)
 
 
 @pytest.fixture
@@ -217,16 +217,24 @@ async def test_no_redirect_takes_a_secret_along() -> None:
         assert len(one.heard) == 1
 
 
+def test_a_secret_that_becomes_known_later_is_found_as_well() -> None:
+    redactor = Redactor()
+    search = SecretSearch(redactor.get_spellings)
+    assert not search.is_in(SECRET.encode())
+    redactor.learn([SECRET])
+    assert search.is_in(SECRET.encode())
+
+
 @given(st.text(max_size=200), st.binary(max_size=200))
 def test_what_holds_no_secret_is_sent(text: str, body: bytes) -> None:
     address = parse_web_address(f"http://a.example/?{quote(text, errors='replace')}")
     assert not SEARCH.is_in_request(address, Request(address.url, headers=[("a", text)], body=body))
-    assert not SecretSearch(()).is_in_request(address, Request(address.url, body=SECRET.encode()))
+    assert not SecretSearch(tuple).is_in_request(address, Request(address.url, body=SECRET.encode()))
 
 
 @given(st.text(min_size=8, max_size=60).filter(lambda text: len(text.strip()) >= 8 and len(text.splitlines()) == 1))
 def test_any_secret_is_found_in_every_encoding_that_menugate_knows(secret: str) -> None:
-    search = SecretSearch(Redactor([secret]).spellings)
+    search = SecretSearch(Redactor([secret]).get_spellings)
     try:
         spellings = [
             encode(secret)

@@ -46,6 +46,13 @@ def test_the_reason_names_the_part(line: str, because: str) -> None:
     assert BASH.get_demand({"command": line}).confirm == because
 
 
+@pytest.mark.parametrize("row", TABLE["folders"], ids=lambda row: f"{row['folder']}: {row['line']}")
+def test_a_line_is_judged_in_the_folder_where_it_starts(row: dict[str, str]) -> None:
+    assert classify_line(row["line"], row["folder"]).because == row["because"]
+    demand = BASH.get_demand({"command": row["line"], "exec_dir": row["folder"]})
+    assert demand.confirm == (row["because"] or None)
+
+
 def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
     for how in ({"bash_id": "x"}, {"shell_id": "x"}, {"run_in_background": True}):
         assert BASH.get_demand({"command": "ls", **how}).effect is Effect.EXEC

@@ -1,0 +1,54 @@
+"""How is a mounted server started? Like a command without a sandbox, except that it outlives the call.
+
+You configured the server and approved it, so it gets no sandbox here. It gets the environment of every child and its
+own variables, never ours, and the supervisor that ends everything it starts.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_server.guards.processes.child import RunningChild
+from mcp_server.guards.processes.commands import CommandHost
+from mcp_server.guards.processes.spawn import spawn
+from mcp_server.guards.sandbox.access import find_program, is_folder
+from mcp_server.guards.sandbox.landlock import build_supervised_launch
+from mcp_server.model.processes import MARK
+
+
+class UpstreamNotStarted(Exception):
+    """The server did not start; the message says why."""
+
+
+async def start_upstream(host: CommandHost, argv: Sequence[str], env: Mapping[str, str], folder: str) -> RunningChild:
+    """Start the server in `folder`; its errors get a pipe of their own."""
+    if any("\0" in word for word in (*argv, *env, *env.values())):
+        raise UpstreamNotStarted("its command contains a NUL character")
+    place = Path(host.paths.workspace, folder)
+    if not is_folder(str(place)):
+        raise UpstreamNotStarted(f"the folder {place} does not exist")
+    launch = build_supervised_launch((_find_command(host, argv[0], place), *argv[1:]), terminal=False)
+    launch = replace(launch, plan={**(launch.plan or {}), "nice": 0})
+    variables = {**host.paths.variables, MARK: str(os.getpid()), **env}
+    try:
+        child = spawn(launch, variables, str(place), False, True, host.registry.standby)
+    except OSError as error:
+        raise UpstreamNotStarted((error.strerror or str(error)).lower()) from None
+    host.registry.add_child(child)
+    try:
+        child.pid = await child.tether.release_child(child.process)
+    except BaseException:
+        await child.kill()
+        raise
+    return child
+
+
+def _find_command(host: CommandHost, program: str, folder: Path) -> str:
+    """A bare name is looked up on your search path, and never in the workspace, where a model could plant it."""
+    if "/" in program:
+        return str(folder / program)
+    found = find_program(program, host.paths.search_path, host.paths.workspace)
+    if found is None:
+        raise UpstreamNotStarted(f"`{program}` is not on the search path")
+    return found

@@ -1,0 +1,195 @@
+"""Which running instance answers a call, and what becomes of the call? The `Upstreams` port over all mounts."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import anyio
+
+from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.tools import Arguments
+from mcp_server.model.upstreams import (
+    Catalogue,
+    Mount,
+    Serve,
+    UpstreamCaller,
+    UpstreamChange,
+    UpstreamState,
+    UpstreamStatus,
+    WireResult,
+)
+from mcp_server.upstreams.calls import Parked, UpstreamCall
+from mcp_server.upstreams.instance import MAX_STARTS, InstanceEvents, UpstreamInstance
+from mcp_server.upstreams.messages import Link
+from mcp_server.upstreams.parked import ParkedCalls
+
+OpenLink: TypeAlias = Callable[[Mount, str], AbstractAsyncContextManager[Link]]
+"""Connects to a mount on behalf of a principal."""
+SHARED_BY: Mapping[Serve, Callable[[UpstreamCaller], str]] = {
+    Serve.SESSION: lambda caller: f"session {caller.principal} {caller.session}",
+    Serve.PRINCIPAL: lambda caller: f"principal {caller.principal}",
+    Serve.ALL: lambda _: "",
+}
+"""Calls with the same answer share an instance."""
+RANK: Mapping[UpstreamState, int] = {
+    UpstreamState.READY: 0,
+    UpstreamState.STARTING: 1,
+    UpstreamState.LOGIN: 2,
+    UpstreamState.AWAY: 3,
+    UpstreamState.IDLE: 4,
+    UpstreamState.DISABLED: 5,
+}
+"""Of several instances, the one with the lowest number is the mount's state."""
+
+
+@dataclass(eq=False)
+class UpstreamServers:
+    open_link: OpenLink
+    workspace: str
+    """The workspace's URI."""
+    owner: str
+    """The principal who runs this server. Others may be remote, and never share an instance with them."""
+    on_change: Callable[[UpstreamChange], None] = lambda _: None
+    _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
+    _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
+    _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
+    _parked: ParkedCalls = field(default_factory=ParkedCalls)
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_STARTS))
+    _ending: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
+
+    def set_mounts(self, mounts: Iterable[Mount], catalogues: Mapping[str, Catalogue] | None = None) -> None:
+        """Serve these mounts from now on. What is no longer mounted, or mounted differently, is stopped. `catalogues`:
+        the last ones known, for mounts that have not been started yet."""
+        before, self._mounts = self._mounts, {mount.name: mount for mount in mounts}
+        for name in before:
+            if before[name] != self._mounts.get(name):
+                self._catalogues.pop(name, None)
+                self._stop_instances(lambda key, _, name=name: key[0] == name)
+        for name, catalogue in (catalogues or {}).items():
+            if name in self._mounts:
+                self._catalogues.setdefault(name, catalogue)
+
+    def get_status(self, mount: str) -> UpstreamStatus:
+        catalogue = self._catalogues.get(mount)
+        if self._find_mount(mount).disabled:
+            return UpstreamStatus(UpstreamState.DISABLED, catalogue=catalogue)
+        instances = [one for (name, _), one in self._instances.items() if name == mount]
+        if not instances:
+            return UpstreamStatus(UpstreamState.IDLE, catalogue=catalogue)
+        best = min(instances, key=lambda one: RANK[one.state])
+        return UpstreamStatus(best.state, best.reason, best.since, catalogue)
+
+    async def get_catalogue(self, mount: str, caller: UpstreamCaller) -> Catalogue:
+        if (known := self._catalogues.get(mount)) is not None:
+            return known
+        instance = self._find_instance(mount, caller)
+        instance.hold()
+        try:
+            await instance.connect()
+            with anyio.move_on_after(instance.mount.call_seconds):
+                await instance.listed.wait()
+        finally:
+            instance.release()
+        if (known := self._catalogues.get(mount)) is None:
+            raise instance.build_away_refusal()
+        return known
+
+    async def call_tool(self, mount: str, tool: str, arguments: Arguments, caller: UpstreamCaller) -> WireResult:
+        shape = self._find_mount(mount).tools.get(tool)
+        params = {"name": tool, "arguments": dict(arguments)}
+        return await self._call(mount, "tools/call", params, caller, shape.seconds if shape else None)
+
+    async def read_resource(self, mount: str, uri: str, caller: UpstreamCaller) -> WireResult:
+        return await self._call(mount, "resources/read", {"uri": uri}, caller)
+
+    async def get_prompt(
+        self, mount: str, prompt: str, arguments: Mapping[str, str], caller: UpstreamCaller
+    ) -> WireResult:
+        return await self._call(mount, "prompts/get", {"name": prompt, "arguments": dict(arguments)}, caller)
+
+    async def subscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        await self._find_instance(mount, caller).subscribe(uri, caller.session)
+
+    async def unsubscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        self._find_instance(mount, caller).unsubscribe(caller.session, uri)
+
+    def end_session(self, session: str) -> None:
+        self._stop_instances(lambda _, instance: instance.session == session)
+        for instance in self._instances.values():
+            instance.unsubscribe(session)
+
+    async def complete(self, mount: str, params: Mapping[str, Any], caller: UpstreamCaller) -> WireResult:
+        return await self._call(mount, "completion/complete", params, caller)
+
+    async def close(self) -> None:
+        """Stop every server."""
+        await self._parked.close()
+        self._stop_instances(lambda _key, _instance: True)
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    async def _call(
+        self, mount: str, method: str, params: Mapping[str, Any], caller: UpstreamCaller, seconds: float | None = None
+    ) -> WireResult:
+        instance = self._find_instance(mount, caller)
+        call = self._parked.take(mount, method, params, caller)
+        try:
+            if call is not None:
+                return instance.add_note(method, await call.resume(caller))
+            sent = {**params, "_meta": dict(caller.meta)} if caller.meta else params
+            call = UpstreamCall(instance, method, sent, caller, seconds or instance.mount.call_seconds)
+            return instance.add_note(method, await call.run())
+        except Parked as parked:
+            assert call is not None
+            self._parked.put(call, mount, params)
+            raise parked.cause from None
+
+    def _find_mount(self, mount: str) -> Mount:
+        found = self._mounts.get(mount)
+        if found is None:
+            message = f"There is no server `{mount}` any more."
+            raise Refusal(Problem(Code.UPSTREAM_AWAY, message, "Continue without it."))
+        return found
+
+    def _find_instance(self, mount: str, caller: UpstreamCaller) -> UpstreamInstance:
+        configured = self._find_mount(mount)
+        if configured.disabled:
+            message = f"The user has disabled the server `{mount}`."
+            raise Refusal(Problem(Code.UPSTREAM_AWAY, message, "Continue without it."))
+        side = "" if caller.principal == self.owner else "other "
+        key = (mount, side + SHARED_BY[configured.serve](caller))
+        instance = self._instances.get(key)
+        if instance is None:
+            instance = self._instances[key] = self._build_instance(configured, caller)
+        return instance
+
+    def _build_instance(self, mount: Mount, caller: UpstreamCaller) -> UpstreamInstance:
+        principal = caller.principal
+        whose = "" if mount.serve is Serve.ALL else principal
+        events = InstanceEvents(
+            on_catalogue=lambda catalogue: self._take_catalogue(mount, catalogue),
+            on_state=lambda: self.on_change(UpstreamChange(mount.name, "state")),
+            on_updated=lambda uri: self.on_change(UpstreamChange(mount.name, "resource", uri, whose)),
+        )
+        known = self._catalogues.get(mount.name) or Catalogue()
+        instance = UpstreamInstance(
+            mount, lambda: self.open_link(mount, principal), self._slots, self.workspace, events, known
+        )
+        if mount.serve is Serve.SESSION:
+            instance.session = caller.session
+        return instance
+
+    def _take_catalogue(self, mount: Mount, catalogue: Catalogue) -> None:
+        if self._mounts.get(mount.name) == mount:
+            self._catalogues[mount.name] = catalogue
+            self.on_change(UpstreamChange(mount.name, "catalogue"))
+
+    def _stop_instances(self, chosen: Callable[[tuple[str, str], UpstreamInstance], bool]) -> None:
+        for key, instance in list(self._instances.items()):
+            if chosen(key, instance):
+                del self._instances[key]
+                task = asyncio.get_running_loop().create_task(instance.stop())
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)
