@@ -337,7 +337,8 @@ def build_port_factories(
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
-    from mcp_server.guards.network.network import build_tool_network
+    from mcp_server.guards.network.network import ToolNetworks
+    from mcp_server.guards.network.outgoing import SecretSearch
     from mcp_server.guards.processes.git_identity import find_hooks_folder, find_ignore_file, read_signature
     from mcp_server.guards.search.ripgrep_run import find_ripgrep
     from mcp_server.guards.search.search import FileSearch
@@ -352,7 +353,7 @@ def build_port_factories(
             demand, SeenBy(store, session.key), profile, bounds
         ),
         processes=guards.commands.build_call_processes,
-        network=build_tool_network(configuration.library.config.network),
+        network=ToolNetworks(SecretSearch(core.redactor.load().get_spellings)).build_network,
         belongings=lambda session: core.session_objects.build_session_objects(session.id),
         person=partial(PersonChannel, store, core.clock, *(partial(look, guards.commands.paths) for look in looks)),
         records=partial(build_document_stores, store),

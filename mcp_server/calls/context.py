@@ -1,6 +1,6 @@
 """What does a tool receive? The ports of its call, each built on first use, and nothing else."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from mcp_server.model.processes import Processes
 from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
 from mcp_server.model.tools import Arguments, Demand
+from mcp_server.model.web_access import WebAccess
+from mcp_server.policy.network import find_named_addresses
 from mcp_server.policy.rule_trees import build_hidden_test, build_place_test
 from mcp_server.state.store import Store
 
@@ -54,7 +56,8 @@ class PortFactories:
 
     files: Callable[[Session, Demand, Profile, PlaceBounds | None], Files]
     processes: Callable[[Demand, Profile], Processes]
-    network: "Callable[[Demand], CallNetwork]"
+    network: "Callable[[Demand, Profile, WebAccess, Collection[tuple[str, int]]], CallNetwork]"
+    """The last are the hosts that the call's own arguments name."""
     belongings: Callable[[Session], SessionObjects]
     person: Callable[[Session, Client, bool], Person]
     """The last says whether only a menu handle leads back to the session."""
@@ -126,7 +129,13 @@ class ToolContext:
 
     @made_once
     def network(self) -> "CallNetwork":
-        return self._ports.network(self.demand)
+        call, policy = self._resolved, self._policy
+        named = {(one.host, one.port) for one in find_named_addresses(call.tool, call.arguments)}
+        return self._ports.network(self.demand, self._profile, policy.web, named)
+
+    def list_hosts(self) -> Collection[str]:
+        network: CallNetwork | None = vars(self).get("network")
+        return network.hosts if network is not None else ()
 
     async def close(self) -> None:
         """End what the call opened and no longer needs."""

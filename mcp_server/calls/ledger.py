@@ -4,7 +4,7 @@ run."""
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
@@ -51,6 +51,8 @@ class CallRecord:
     run: str
     at_ns: int
     effect: Effect
+    list_hosts: Callable[[], Iterable[str]] = tuple
+    """Lists the hosts that the call has turned to so far."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class LedgerRecorder:
                 tool=call.tool.name,
                 run=underway.run,
                 notes=notes,
+                hosts=tuple(map(self.redact, underway.list_hosts())),
                 tested=find_test_outcome(call.tool, call.arguments, shown, self.read_line) if ran_command else "",
             )
         )

@@ -260,10 +260,10 @@ class Pipeline:
         self, call: ResolvedCall, posture: Posture, decision: Decision, record: int, leads: Arguments
     ) -> Ending:
         effect = decision.demand.effect if decision.demand else call.tool.effect
-        underway = CallRecord(record, call.live.session.run, time.perf_counter_ns(), effect)
         context = self._build_context(call, posture, decision, record)
         if leads:
             context = replace(context, stands=leads.get(STANDS), targets=collect_targets(leads))
+        underway = CallRecord(record, call.live.session.run, time.perf_counter_ns(), effect, context.list_hosts)
         spending = call.live.common.spending
         if spending.begun_ns is None:
             spending.start_clock()

@@ -24,6 +24,7 @@ from mcp_server.model.posture import Posture, Stage, WorkMode
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
+from mcp_server.policy.network import build_web_rules
 from mcp_server.policy.rules import compile_rules
 from mcp_server.settings import BuildError, Settings
 from mcp_server.state.trust import Trusted
@@ -168,11 +169,12 @@ def apply_configuration(
     rules = compile_all_rules(operator.rules, own, trusted, tools, settings)
     if isinstance(rules, ConfigFaults):
         return rules
+    rules = Rules((*rules.every, *build_web_rules(operator.web, tools)))
     limits, budget = build_limits(settings, operator, own.max_profile), narrow_budget(operator.budget, own.budget)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
     return replace(
         configuration,
-        policy=replace(configuration.policy, rules=rules, ceiling=limits.ceiling, budget=budget),
+        policy=replace(configuration.policy, rules=rules, ceiling=limits.ceiling, budget=budget, web=operator.web),
         posture=limits.posture,
         trusted=trusted,
         words=Prompts(list_prompt_folders(settings, operator.prompts, own if trusted else WorkspaceConfig())),

@@ -10,17 +10,19 @@ from urllib.parse import urlsplit
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.hosts import build_hosts
+from mcp_server.config.network import read_program_destinations, read_web_access
 from mcp_server.config.operator_schema import CONFIG, KEY, MEGABYTE, SECTION
 from mcp_server.config.reader import Fields, Leaf, Node, parse_yaml, read_yaml_file
 from mcp_server.config.shapes import fit, get_flag, get_items, get_leaf, get_leaves, get_number, get_records, get_text
 from mcp_server.model.approvals import ApprovalChannel
-from mcp_server.model.destinations import USUAL, Destination, Destinations, parse_destination, parse_destinations
+from mcp_server.model.destinations import USUAL, Destinations, parse_destination, parse_destinations
 from mcp_server.model.menus import Host, Listing
 from mcp_server.model.policy import Budget, Reviewing, RuleKind, RuleText, SummaryLimits
 from mcp_server.model.posture import AiMode, ModelMode, OnFailure, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.processes import ProcessLimits, SandboxPolicy
 from mcp_server.model.text import quote_exactly
 from mcp_server.model.tools import Effect
+from mcp_server.model.web_access import WebAccess
 
 if TYPE_CHECKING:
     from mcp_server.config.upstreams import ConfiguredUpstreams, ServerSections
@@ -108,8 +110,8 @@ class OperatorConfig:
     sandbox: SandboxPolicy = SandboxPolicy.PREFERRED
     limits: ProcessLimits = field(default_factory=ProcessLimits)
     network: Destinations = field(default_factory=lambda: parse_destinations(USUAL))
-    """Which hosts sandboxed programs may reach at profile `trusted`, and which internal addresses are allowed at
-    all."""
+    """Which hosts sandboxed programs may reach at profile `trusted`."""
+    web: WebAccess = field(default_factory=WebAccess)
     review: Reviewing | None = None
     """None if no model reviews finished runs."""
     tokens: tuple[HttpToken, ...] = ()
@@ -155,7 +157,8 @@ def read_operator_config(
         out_of_band=_read_out_of_band(fields, tools, findings),
         sandbox=SandboxPolicy(get_text(fields, "sandbox") or SandboxPolicy.PREFERRED),
         limits=_read_process_limits(fields),
-        network=_read_destinations(fields, findings),
+        network=read_program_destinations(fields, findings),
+        web=read_web_access(path, fields, findings),
         review=read_reviewing(fields, findings),
         tokens=_read_tokens(fields, ceiling),
         upstreams=servers.read(places(), "tokens" in fields.fields) if servers and places else None,
@@ -177,19 +180,6 @@ def _read_tokens(fields: Fields, ceiling: Profile) -> tuple[HttpToken, ...]:
         HttpToken(get_text(one, "principal"), get_text(one, "sha256"), Profile(get_text(one, "max_profile") or ceiling))
         for one in get_records(fields, "tokens")
     )
-
-
-def _read_destinations(fields: Fields, findings: FaultCollector) -> Destinations:
-    section = fields.fields.get("network")
-    if not isinstance(section, Fields) or "allow" not in section.fields:
-        return parse_destinations(USUAL)
-    destinations: list[Destination] = []
-    for entry in get_leaves(section, "allow"):
-        try:
-            destinations.append(parse_destination(entry.text))
-        except ValueError as fault:
-            findings.add(entry.place, f"`{entry.text}` {fault}")
-    return Destinations(tuple(destinations))
 
 
 def _read_out_of_band(fields: Fields, tools: Collection[str] | None, findings: FaultCollector) -> frozenset[str]:

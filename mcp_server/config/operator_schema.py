@@ -80,6 +80,17 @@ REVIEW = RecordField(
     },
     "The model that reviews finished runs.",
 )
+HOSTS = ListField(LineField(300))
+WEB = RecordField(
+    {
+        "allow": KeySpec(HOSTS, "reached at every profile, also if it is not a public address"),
+        "deny": KeySpec(HOSTS, "never reached, on any port"),
+        "ask": KeySpec(HOSTS, "reached only with the user's approval"),
+        "proxy": KeySpec(LineField(500), "your own HTTP proxy for all of it, such as `http://proxy.example:3128`"),
+        "authorities": KeySpec(OWN_PATH, "a file with certificates in PEM format that are trusted as well"),
+    },
+    "What tools may reach, and how; `*` is every host that no other entry here names.",
+)
 CONFIG = RecordField(
     {
         "rules": KeySpec(RULE_LISTS, "what may be called, and with which arguments"),
@@ -179,15 +190,12 @@ CONFIG = RecordField(
         "review": KeySpec(REVIEW, "a model that reviews finished runs; menugate sends it the record of each"),
         "network": KeySpec(
             RecordField(
-                {
-                    "allow": KeySpec(
-                        ListField(LineField(300)), "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`"
-                    )
-                },
+                {"allow": KeySpec(HOSTS, "such as `github.com:443`, `*.example.org`, `10.1.0.0/16`")},
                 "The allowed destinations, instead of the usual sources of packages and repositories.",
             ),
             "what commands may reach on the network at profile `trusted`",
         ),
+        "web": KeySpec(WEB, "what tools may reach on the web"),
     },
     "The settings that only the operator may change.",
 )

@@ -148,6 +148,10 @@ class Redactor:
             self._exact = re.compile("|".join(map(re.escape, known)))
             self._forms = known
 
+    def get_spellings(self) -> tuple[str, ...]:
+        """Return every spelling of every value known by now; the same object until more are known."""
+        return self._forms
+
     def redact_known_values(self, text: str) -> str:
         """Remove only values known to be secret. Lookalikes stay, because the text must still match the original."""
         if self._exact is not None and any(form in text for form in self._forms):

@@ -6,7 +6,7 @@ name leads to it; no name allows an address outside the public network.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
@@ -15,6 +15,7 @@ Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
 WEB = (80, 443)
+ALL_PORTS = range(1, 65536)
 LONGEST = 253
 LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
@@ -37,7 +38,7 @@ decides."""
 @dataclass(frozen=True, slots=True)
 class Destination:
     text: str
-    ports: tuple[int, ...]
+    ports: Sequence[int]
     name: str = ""
     """A name; `*` for every name, `*.` and a name for every name below it. Empty if an address is meant."""
     networks: tuple[Network, ...] = ()
@@ -48,6 +49,15 @@ class Destination:
             return False
         return self.name in ("*", name) or (self.name.startswith("*.") and name.endswith(self.name[1:]))
 
+    def has_host(self, host: str, port: int) -> bool:
+        """True for a name or literal address that it lists; of the addresses, `*` lists every one."""
+        address = parse_address(host)
+        if address is None:
+            return self.has_name(host, port)
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return self.has_address(address, port) or self.has_name("*", port)
+
     def has_address(self, address: Address, port: int) -> bool:
         return port in self.ports and any(address in network for network in self.networks)
 
@@ -56,32 +66,29 @@ class Destination:
 class Destinations:
     every: tuple[Destination, ...] = ()
 
-    def is_host_allowed(self, host: str, port: int) -> bool:
-        """True if this name, or this literal address, may be requested."""
-        if (address := parse_address(host)) is not None:
-            return self.is_address_allowed(address, port) or any(
-                one.name == "*" and port in one.ports for one in self.every
-            )
-        return any(one.has_name(host, port) for one in self.every)
+    def has_host(self, host: str, port: int) -> bool:
+        """True if this name or literal address is listed."""
+        return any(one.has_host(host, port) for one in self.every)
 
-    def is_address_allowed(self, address: Address, port: int) -> bool:
+    def has_address(self, address: Address, port: int) -> bool:
         """True if the operator listed this very address, or a network that contains it."""
         return any(one.has_address(address, port) for one in self.every)
 
 
-def parse_destinations(entries: Iterable[str]) -> Destinations:
+def parse_destinations(entries: Iterable[str], usual_ports: Sequence[int] = WEB) -> Destinations:
     """Parse the entries. Raises `ValueError` at the first bad one, and says what is wrong with it."""
-    return Destinations(tuple(map(parse_destination, entries)))
+    return Destinations(tuple(parse_destination(entry, usual_ports) for entry in entries))
 
 
-def parse_destination(entry: str) -> Destination:
+def parse_destination(entry: str, usual_ports: Sequence[int] = WEB) -> Destination:
+    """`usual_ports` are meant by an entry without a port."""
     text = entry.strip().lower()
     # An IPv6 address has colons of its own, and needs no brackets if no port follows.
     entry_match = ENTRY.fullmatch(f"[{text}]" if _parse_network(text) else text)
     if entry_match is None:
         raise ValueError("is not a host, `host:port` or address; a URL is not allowed")
     name, port = entry_match["name"], entry_match["port"]
-    ports = WEB if port is None else (int(port),)
+    ports = usual_ports if port is None else (int(port),)
     if port is not None and not 0 < int(port) < 65536:
         raise ValueError("has an invalid port; ports go from 1 to 65535")
     if name == "localhost":

@@ -10,6 +10,7 @@ from mcp_server.model.posture import Profile, Stage, WorkMode
 from mcp_server.model.results import Code
 from mcp_server.model.shell import ReadLine
 from mcp_server.model.tools import Arguments, Demand, Effect, Tool
+from mcp_server.model.web_access import WebAccess
 
 
 class SandboxState(StrEnum):
@@ -235,6 +236,7 @@ class Policy:
     """As far as it is known now."""
     work_modes: Mapping[WorkMode, frozenset[Effect]] = field(default_factory=dict[WorkMode, frozenset[Effect]])
     """What each work mode allows. One that is missing here allows only reading."""
+    web: WebAccess = field(default_factory=WebAccess)
 
 
 @dataclass(frozen=True, slots=True)

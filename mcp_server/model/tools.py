@@ -128,6 +128,7 @@ class RuleSubject(StrEnum):
 
     PATH = "path"
     COMMAND = "command"
+    URL = "url"
     TEXT = "text"
 
 

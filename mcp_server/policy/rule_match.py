@@ -25,6 +25,7 @@ from mcp_server.model.tools import Arguments, RuleSubject, Tool
 from mcp_server.policy.globs import LONGEST, Path, Text, compile_path_glob, compile_text_glob, split_path
 from mcp_server.policy.paths import Test, build_place_test
 from mcp_server.policy.rule_syntax import ParsedRule, Predicate, PredicateOperator
+from mcp_server.policy.rule_urls import compile_url_pattern
 from mcp_server.policy.shell import compile_command_pattern, find_pattern_program, list_commands
 
 # An index of rules by word: a specifier with a literal name in it matches only calls with that name, as the program of
@@ -52,7 +53,7 @@ def find_subject_words(values: Iterable[object], kind: RuleSubject, read: ReadLi
     """Find the names that a call contains; None if they are unknown and every rule must be tested."""
     words: set[str] = set()
     for value in values:
-        if not isinstance(value, str) or len(value) > LONGEST or kind is RuleSubject.TEXT:
+        if not isinstance(value, str) or len(value) > LONGEST or kind in (RuleSubject.TEXT, RuleSubject.URL):
             return None
         names = _find_path_words(value) if kind is RuleSubject.PATH else _find_command_words(value, read)
         if names is None:
@@ -139,6 +140,8 @@ def _build_specifier_test(
 ) -> Test:
     if kind is RuleSubject.PATH:
         return _build_path_test(compile_path_glob(specifier, cautious, roots))
+    if kind is RuleSubject.URL:
+        return _build_path_test(compile_url_pattern(specifier, cautious))
     return _build_text_test(
         compile_command_pattern(specifier, cautious, read)
         if kind is RuleSubject.COMMAND

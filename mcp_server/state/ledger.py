@@ -34,6 +34,7 @@ def record_outcome(tx: Transaction, outcome: OutcomeRow, release: Callable[[Tran
             "session": outcome.session,
             "tool": outcome.tool,
             "run": outcome.run,
+            **({"hosts": list(outcome.hosts)} if outcome.hosts else {}),
         },
     )
     if tx.unsettled is None or tx.unsettled:

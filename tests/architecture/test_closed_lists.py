@@ -48,7 +48,7 @@ UNLISTED: Mapping[str, str] = {
     "LineEvidence": "a line shows that tests ran if it is EXIT_CODE or PROOF",
     "QuarantineReason": "a part is not offered whatever the reason, and the reason is shown as it is",
     "RowKind": "a row is chained, kept and shown whatever its kind",
-    "RuleSubject": "what is neither a path nor a command is matched as a text",
+    "RuleSubject": "what is neither a path nor a command nor a URL is matched as a text",
     "SandboxState": "in any state but THERE a tool needs the next higher profile, or does not run",
     "SingleTestOutcome": "a test that is neither PASSED nor FAILED cannot tell anything",
     "Surface": "it is recorded with every call and decides nothing",

@@ -1,4 +1,5 @@
-"""`menugate serve` for tests that cannot wait: its patience and its clock as the arguments say, and a tool that waits.
+"""`menugate serve` for tests that cannot wait: its patience and its clock as the arguments say, a tool that
+waits, and one that fetches.
 
 python -m tests.clients.tuned [--settle SECONDS] [--answer SECONDS] [--hours FILE] [serve's own arguments]
 """
@@ -17,10 +18,11 @@ from mcp_server import compose
 from mcp_server.app import App
 from mcp_server.cli import main as cli_main
 from mcp_server.model.context import Context
+from mcp_server.model.network import Request
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.tool_packs import Pack
-from mcp_server.model.tools import ACTING, Effect, Hints, Tool
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, RuleSubject, Tool
 from mcp_server.settings import Settings
 
 HOUR_NS = 3600 * 10**9
@@ -61,7 +63,31 @@ WAIT = Tool(
     stages=ACTING,
     run=_wait,
 )
-LAB = Pack("lab", tools=(WAIT,), menus=(str(Path(__file__).parent / "menus"),))
+
+
+async def _fetch(ctx: Context, args: Any) -> Ending:
+    response = await ctx.network.fetch(Request(args["url"], redirects=5))
+    return Done(f"{response.status} {response.url}\n{response.body.decode()}")
+
+
+FETCH = Tool(
+    name="lab_fetch",
+    title="Fetch",
+    description="Fetch a page.",
+    arguments={
+        "type": "object",
+        "properties": {"url": {"type": "string"}},
+        "required": ["url"],
+        "additionalProperties": False,
+    },
+    profile=Profile.RESTRICTED,
+    effect=Effect.READ_REMOTE,
+    hints=Hints(read_only=True, destructive=False, idempotent=True, open_world=True),
+    stages=WARMUP | ACTING | REVIEWING,
+    run=_fetch,
+    subject=("url", RuleSubject.URL),
+)
+LAB = Pack("lab", tools=(WAIT, FETCH), menus=(str(Path(__file__).parent / "menus"),))
 
 
 def tuned(**options: Any) -> list[str]:

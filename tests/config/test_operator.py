@@ -11,6 +11,7 @@ from mcp_server.model.destinations import USUAL, Destinations, parse_destination
 from mcp_server.model.menus import Host, Listing
 from mcp_server.model.policy import Budget, Reviewing, RuleKind, RuleText
 from mcp_server.model.posture import AiMode, ModelMode, Posture, Profile, RunControl, WorkMode
+from mcp_server.model.web_access import WebAccess
 from tests.config.samples import mode_text, opened, refused
 
 WHOLE = """\
@@ -141,7 +142,7 @@ def test_without_a_list_of_places_the_usual_places_are_on_it(text: str, tmp_path
 def test_a_list_of_places_takes_theirs(tmp_path: Path) -> None:
     found = listed(tmp_path, 'network:\n  allow: ["*.example.org", "git.example:22", 10.1.0.0/16]\n')
     assert found == parse_destinations(["*.example.org", "git.example:22", "10.1.0.0/16"])
-    assert not found.is_host_allowed("github.com", 443)
+    assert not found.has_host("github.com", 443)
 
 
 def test_an_empty_list_leaves_no_place(tmp_path: Path) -> None:
@@ -154,6 +155,55 @@ def test_what_is_no_place_is_named_with_its_line(tmp_path: Path) -> None:
     faults = refused(config=file)
     assert [(fault.line, fault.key) for fault in faults] == [(4, "network.allow[1]"), (5, "network.allow[2]")]
     assert "a URL is not allowed" in str(faults)
+
+
+def web(folder: Path, text: str) -> WebAccess:
+    file = folder / "menugate.yaml"
+    file.write_text(text)
+    return opened(config=file).config.web
+
+
+def test_what_tools_may_reach_is_a_setting_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "ours.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    found = web(
+        tmp_path,
+        "web:\n  allow: [docs.example, 10.1.0.0/16]\n  deny: ['*.evil.example']\n  ask: ['*']\n"
+        "  proxy: http://proxy.example:3128\n  authorities: ours.pem\n",
+    )
+    assert found.allow == parse_destinations(["docs.example", "10.1.0.0/16"])
+    assert found.deny.has_host("a.evil.example", 8080)
+    assert found.ask.has_host("b.example", 22)
+    assert found.proxy is not None
+    assert (found.proxy.host, found.proxy.port, found.authorities) == (
+        "proxy.example",
+        3128,
+        str(tmp_path / "ours.pem"),
+    )
+    assert web(tmp_path, "network: {allow: []}\n") == WebAccess()
+    assert listed(tmp_path, "web: {allow: []}\n") == parse_destinations(USUAL)
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "says"),
+    [
+        ("allow: [https://a.example]", "web.allow[0]", "a URL is not allowed"),
+        ("deny: [a.*.example]", "web.deny[0]", "in front of one"),
+        ("ask: ['a:0']", "web.ask[0]", "an invalid port"),
+        ("proxy: proxy.example:3128", "web.proxy", "Write the proxy like"),
+        ("proxy: http://user:hunter2@proxy.example", "web.proxy", "contains a user name"),
+        ("proxy: http://proxy.example/path", "web.proxy", "leave out everything after"),
+        ("authorities: none.pem", "web.authorities", "cannot be read"),
+        ("authorities: menugate.yaml", "web.authorities", "contains no certificate"),
+        ("alow: []", "web.alow", "allow"),
+    ],
+)
+def test_a_fault_about_the_web_is_named_with_its_place(line: str, key: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "menugate.yaml"
+    file.write_text(f"web:\n  {line}\n")
+    faults = refused(config=file)
+    assert [(fault.line, fault.key) for fault in faults] == [(2, key)]
+    assert says in str(faults)
+    assert "hunter2" not in str(faults)
 
 
 REVIEWER = "https://models.example.org"

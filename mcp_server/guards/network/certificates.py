@@ -17,10 +17,10 @@ BUNDLES = (
 )
 
 
-def load_trust_context(authorities: Path | None = None) -> ssl.SSLContext:
+def load_trust_context(authorities: str = "") -> ssl.SSLContext:
     """`authorities` is a file with more certificates in PEM. Raises OSError or ssl.SSLError if it cannot be read."""
     context = _build_system_context()
-    if authorities is not None:
+    if authorities:
         context.load_verify_locations(authorities)
     return context
 

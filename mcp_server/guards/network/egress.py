@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import anyio
 
-from mcp_server.guards.network.addresses import describe_if_not_public, is_always_closed
+from mcp_server.guards.network.addresses import describe_if_not_public, is_always_closed, unwrap_address
 from mcp_server.model.destinations import Destinations, normalize_host_name, parse_address
 from mcp_server.model.text import to_printable_ascii
 
@@ -60,10 +60,29 @@ class Egress:
     """Addresses that are allowed although they are not public."""
     resolve: Resolve = resolve_host
     dial: Dial = dial_address
+    judge: Callable[[str, int], DestinationClosed | None] = lambda host, port: None
+    """Says why a name may not be looked up; asked after `names`."""
+    closed: Destinations = field(default_factory=Destinations)
+    """Addresses to which no name may lead."""
+    setting: str = ALLOW_SETTING
+    """Where the user can allow more."""
 
     async def connect(self, host: str, port: int) -> Streams:
+        return await self._dial_first(host, port, await self.find_addresses(host, port))
+
+    async def connect_to_proxy(self, host: str, port: int) -> Streams:
+        """Connect to the proxy that the operator named, wherever it is."""
+        return await self._dial_first(host, port, [host] if parse_address(host) else await self._look_up(host, port))
+
+    async def check_through_proxy(self, host: str, port: int) -> None:
+        """Check a host to which the operator's proxy will connect. If this machine cannot look up its name, as in many
+        companies, the proxy alone decides where it leads."""
+        with suppress(DestinationUnreached):
+            await self.find_addresses(host, port)
+
+    async def _dial_first(self, host: str, port: int, addresses: Sequence[str]) -> Streams:
         reason = "it has no address"
-        for address in (await self.find_addresses(host, port))[:MAX_ADDRESSES]:
+        for address in addresses[:MAX_ADDRESSES]:
             try:
                 with anyio.fail_after(CONNECT_SECONDS):
                     return await self.dial(address, port)
@@ -90,11 +109,13 @@ class Egress:
                 f"`{to_printable_ascii(host)}` is not a host name.",
                 "Give a host name, or an address in its usual notation.",
             )
-        if self.names is not None and not self.names.is_host_allowed(name, port):
+        if self.names is not None and not self.names.has_host(name, port):
             raise DestinationClosed(
                 f"Connections to `{name}:{port}` are not allowed here.",
-                f"The user can add it to {ALLOW_SETTING}.",
+                f"The user can add it to {self.setting}.",
             )
+        if refusal := self.judge(name, port):
+            raise refusal
 
     async def _look_up(self, name: str, port: int) -> Sequence[str]:
         try:
@@ -109,17 +130,21 @@ class Egress:
         return addresses
 
     def _check_address(self, host: str, port: int, address: str) -> None:
+        parsed = parse_address(address.partition("%")[0])
+        if parsed is None or self.closed.has_address(unwrap_address(parsed), port):
+            raise DestinationClosed(
+                f"`{to_printable_ascii(host)}` resolves to {address}, which the operator closed.", "Use another source."
+            )
         purpose = describe_if_not_public(address)
         if purpose is None:
             return
-        parsed = parse_address(address.partition("%")[0])
         if is_always_closed(address):
             message = f"`{to_printable_ascii(host)}` resolves to an address {purpose}."
             raise DestinationClosed(message, "No setting allows that.")
-        if parsed is None or not self.operator_list.is_address_allowed(parsed, port):
+        if not self.operator_list.has_address(parsed, port):
             raise DestinationClosed(
                 f"`{to_printable_ascii(host)}` resolves to {address} ({purpose}).",
-                f"The user can allow that address in {ALLOW_SETTING}.",
+                f"The user can allow that address in {self.setting}.",
             )
 
 

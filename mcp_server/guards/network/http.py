@@ -22,6 +22,7 @@ from mcp_server.guards.network.content_encoding import (
 )
 from mcp_server.guards.network.egress import Egress, Streams, close_writer
 from mcp_server.guards.network.redirects import Hop, find_next_hop
+from mcp_server.guards.network.route import WebRoute
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_printable_ascii
@@ -78,6 +79,7 @@ class EgressBackend(httpcore2.AsyncNetworkBackend):
     """Connects for the HTTP library, which never looks up a name itself."""
 
     egress: Egress
+    proxy: WebAddress | None = None
 
     async def connect_tcp(
         self,
@@ -87,7 +89,9 @@ class EgressBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        return EgressStream(await self.egress.connect(host, port))
+        # The operator's proxy may be anywhere, and nothing else is connected to if there is one.
+        dial = self.egress.connect if self.proxy is None else self.egress.connect_to_proxy
+        return EgressStream(await dial(host, port))
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -103,7 +107,8 @@ class HttpClient:
     """Sends the requests of one call, and keeps its connections until the call ends."""
 
     egress: Egress
-    load_trust: Callable[[], ssl.SSLContext] = load_trust_context
+    route: WebRoute = field(default_factory=WebRoute)
+    load_trust: Callable[[str], ssl.SSLContext] = load_trust_context
     _pools: dict[str, httpcore2.AsyncConnectionPool] = field(
         default_factory=dict[str, httpcore2.AsyncConnectionPool], init=False
     )
@@ -136,6 +141,8 @@ class HttpClient:
         path = [hop]
         while True:
             check(path[-1])
+            if self.route.proxy is not None:
+                await self.egress.check_through_proxy(path[-1].address.host, path[-1].address.port)
             response = await self._send(path[-1])
             following = find_next_hop(path, response)
             if following is None:
@@ -158,9 +165,13 @@ class HttpClient:
 
     def _get_pool(self, scheme: str) -> httpcore2.AsyncConnectionPool:
         if scheme not in self._pools:
-            context = self.load_trust() if scheme == "https" else None
+            proxy = self.route.proxy
+            schemes = (scheme, proxy.scheme if proxy else "")
+            context = self.load_trust(self.route.authorities) if "https" in schemes else None
             self._pools[scheme] = httpcore2.AsyncConnectionPool(
-                ssl_context=context, network_backend=EgressBackend(self.egress)
+                ssl_context=context,
+                network_backend=EgressBackend(self.egress, proxy),
+                proxy=proxy and httpcore2.Proxy(proxy.origin, ssl_context=context if proxy.scheme == "https" else None),
             )
         return self._pools[scheme]
 

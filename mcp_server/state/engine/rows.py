@@ -138,6 +138,8 @@ class OutcomeRow:
     """What is worth remembering of the call, as kind and text: kept beside the ledger, not in it."""
     tested: str = ""
     """`passed` or `failed`, if the call ran tests."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that the call turned to, with their ports, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)

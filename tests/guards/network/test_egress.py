@@ -170,7 +170,7 @@ def test_an_entry_lets_through_what_it_says(row: dict[str, Any]) -> None:
 
     def allowed(place: str) -> bool:
         host, _, port = place.rpartition(":")
-        return listed.is_host_allowed(str(parse_address(host) or normalize_host_name(host) or host), int(port))
+        return listed.has_host(str(parse_address(host) or normalize_host_name(host) or host), int(port))
 
     assert [place for place in row["through"] if not allowed(place)] == []
     assert [place for place in row["stopped"] if allowed(place)] == []
@@ -184,7 +184,7 @@ def test_what_is_no_entry_says_why(row: dict[str, Any]) -> None:
 
 def test_what_is_usual_can_be_read() -> None:
     usual = parse_destinations(USUAL)
-    assert usual.is_host_allowed("github.com", 443)
-    assert usual.is_host_allowed("files.pythonhosted.org", 443)
-    assert not usual.is_host_allowed("github.com", 22)
-    assert not usual.is_host_allowed("example.org", 443)
+    assert usual.has_host("github.com", 443)
+    assert usual.has_host("files.pythonhosted.org", 443)
+    assert not usual.has_host("github.com", 22)
+    assert not usual.has_host("example.org", 443)

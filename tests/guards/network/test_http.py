@@ -234,9 +234,9 @@ async def test_who_answers_over_tls_is_who_was_asked(tmp_path: Path, name: str, 
         way = Egress(None, parse_destinations([f"127.0.0.1:{port}"]), Names())
         asked = Request(f"https://good.example:{port}/", seconds=5)
         if code is None:
-            assert (await opened(HttpClient(way, lambda: trust)).fetch(asked)).body == b"hi"
+            assert (await opened(HttpClient(way, load_trust=lambda _: trust)).fetch(asked)).body == b"hi"
             return
         with pytest.raises(Refusal) as refused:
-            await opened(HttpClient(way, lambda: trust)).fetch(asked)
+            await opened(HttpClient(way, load_trust=lambda _: trust)).fetch(asked)
         assert refused.value.problem.code is code
         assert "certificate is not trusted" in refused.value.problem.message

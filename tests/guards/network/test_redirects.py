@@ -32,7 +32,7 @@ async def ask(
     one: Pages, request: Request, opened: Sequence[int] = (), trust: ssl.SSLContext | None = None
 ) -> Response:
     listed = parse_destinations(f"127.0.0.1:{port}" for port in (one.port, *opened))
-    client = HttpClient(Egress(None, listed, resolve), lambda: trust or ssl.create_default_context())
+    client = HttpClient(Egress(None, listed, resolve), load_trust=lambda _: trust or ssl.create_default_context())
     try:
         return await client.fetch(request)
     finally:
