@@ -33,6 +33,7 @@ ABOUT: Mapping[str, str] = {
     "processes": "child processes",
     "prompts": "texts for models",
     "protected": "secrets, and files that control other programs",
+    "readers": "documents of strangers, read in a process of their own",
     "refusals": "why a call may not run, and what to do instead",
     "reports": "the findings about a finished run",
     "results": "how a call ended, and what it returns",

@@ -139,8 +139,7 @@ def read_operator_config(
     fields = fit(node, CONFIG, findings) if node is not None else None
     if not isinstance(fields, Fields):
         return OperatorConfig()
-    ceiling = Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED)
-    listing = get_text(fields, "listing")
+    ceiling, listing = Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED), get_text(fields, "listing")
     return OperatorConfig(
         rules=(*read_rules(fields), *_read_workspace_rules(fields, workspace, findings)),
         max_profile=ceiling,
