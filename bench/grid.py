@@ -52,6 +52,7 @@ ABOUT: Mapping[str, str] = {
     "terminal": "commands that change something for you",
     "todos": "work items, and how they are verified",
     "trust": "folders whose own rules and prompts you trust",
+    "upstream_tools": "the tools of MCP servers behind menugate",
     "upstreams": "MCP servers behind menugate",
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})

@@ -143,7 +143,7 @@ class Pipeline:
         policy = self.current_policy.policy
         if policy is not call.policy:
             # New rules may be about places, and this call may not have been the one that took them over.
-            call = self.resolver.follow_links(call, policy)
+            call = self.resolver.follow_links(replace(call, tool=policy.tools.get(call.tool.name, call.tool)), policy)
         return await self.resolver.look_through_tree(call) if call.tool.tree else call
 
     async def begin_call(
@@ -171,7 +171,9 @@ class Pipeline:
         within = call.request.within.tool if call.request.within else None
         judged = Call(call.tool.name, call.arguments, approved, spent, within, call.led, call.beneath)
         session = replace(live.session, mode=mode.name) if mode else live.session
-        return decide(call.tool, judged, session, posture, self.current_policy.policy)
+        policy = self.current_policy.policy
+        # The tool of another server may have disappeared since.
+        return decide(policy.tools.get(call.tool.name), judged, session, posture, policy)
 
     async def enter_carried_mode(self, call: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""

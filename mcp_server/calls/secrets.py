@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from mcp_server.config.secrets import open_secret_store
 from mcp_server.model.results import Refusal
 from mcp_server.model.secrets import SecretUnavailable
 
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("menugate")
 STILL_NS = 150_000_000
 """A folder that changed so recently may change again within the same tick of its file system's clock."""
-
-
-def open_secret_store(settings: "Settings") -> "SecretStore | None":
-    """None if no folder can keep anything for this account."""
-    if settings.secrets is None:
-        return None
-    from mcp_server.guards.keyring import find_keyring
-    from mcp_server.state.secrets import SecretStore
-
-    keyring = find_keyring(settings.search_path, settings.workspace, dict(settings.keyring_variables))
-    return SecretStore(settings.secrets, keyring)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from itertools import product
 from pathlib import Path
@@ -24,12 +25,13 @@ from mcp_server.model.posture import Posture, Stage, WorkMode
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
-from mcp_server.policy.rules import compile_rules
+from mcp_server.policy.rules import compile_rules, find_rule_server
 from mcp_server.settings import BuildError, Settings
 from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG, READ_LINE
 
 if TYPE_CHECKING:
+    from mcp_server.config.upstream_tools import MountedTools
     from mcp_server.config.value_references import MountPlaces
 
 # First the files that need no rules: menus, stages, hosts and the operator's settings.
@@ -64,7 +66,8 @@ def load_config_files(
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
     hosts = Hosts((*operator.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
-    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
+    servers = operator.upstreams.names if operator.upstreams else ()
+    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name, servers))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
     modes = tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None)
@@ -102,6 +105,8 @@ class Configuration:
     words: Prompts
     said: Mapping[Path, str] = field(default_factory=dict[Path, str])
     """The texts of the operator's file and the workspace's own, as they were read."""
+    mounted: "MountedTools | None" = None
+    """The tools of the servers behind menugate; None if nothing is mounted."""
 
 
 def load_installed_packs() -> tuple[Pack, ...]:
@@ -127,6 +132,7 @@ def load_configuration(
     bare: bool = False,
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
+    find_wire_fault: Callable[[Tool], str | None] = lambda _: None,
 ) -> Configuration | ConfigFaults:
     """Read and check everything on disk; return every fault at once if there are any. `bare` leaves out installed
     packs, `unheard` the workspace's own settings. `texts` replace files by what they held before; None for the
@@ -154,25 +160,36 @@ def load_configuration(
         meant=clean_arguments,
         read_line=READ_LINE,
     )
-    return apply_configuration(
-        Configuration(all_packs, library, policy, Posture(), own, False, Prompts(())), settings, operator_text
-    )
+    configuration = Configuration(all_packs, library, policy, Posture(), own, False, Prompts(()))
+    if library.config.upstreams is not None and library.config.upstreams.mounts:
+        from mcp_server.config.upstream_tools import mount_known_servers  # most people mount nothing
+
+        configuration = mount_known_servers(configuration, settings, find_wire_fault)
+    return apply_configuration(configuration, settings, operator_text)
 
 
 def apply_configuration(
     configuration: Configuration, settings: Settings, operator_text: str | None
 ) -> Configuration | ConfigFaults:
     """Apply the operator's and the workspace's settings: rules, ceilings, budgets and prompts."""
-    operator, own, tools = configuration.library.config, configuration.own, configuration.policy.tools
+    operator, own = configuration.library.config, configuration.own
     trusted = Trusted(settings.secrets).is_trusted(settings.workspace, own.digest)
-    rules = compile_all_rules(operator.rules, own, trusted, tools, settings)
+    tools = {name: tool for name, tool in configuration.policy.tools.items() if tool.written is None}
+    servers = operator.upstreams.names if operator.upstreams else ()
+    rules = compile_all_rules(operator.rules, own, trusted, tools, settings, servers)
     if isinstance(rules, ConfigFaults):
         return rules
+    policy = replace(configuration.policy, rules=rules)
+    if configuration.mounted is not None:
+        from mcp_server.config.upstream_tools import build_mounted_policy
+
+        policy, mounted = build_mounted_policy(configuration, settings, trusted)
+        configuration = replace(configuration, mounted=mounted)
     limits, budget = build_limits(settings, operator, own.max_profile), narrow_budget(operator.budget, own.budget)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
     return replace(
         configuration,
-        policy=replace(configuration.policy, rules=rules, ceiling=limits.ceiling, budget=budget),
+        policy=replace(policy, ceiling=limits.ceiling, budget=budget),
         posture=limits.posture,
         trusted=trusted,
         words=Prompts(list_prompt_folders(settings, operator.prompts, own if trusted else WorkspaceConfig())),
@@ -238,10 +255,12 @@ def _get_places(settings: Settings | None) -> "tuple[Path | None, Callable[[], M
     """Return the workspace, and what the entries of `mcpServers` are read against."""
 
     def build_mount_places() -> "MountPlaces":
-        from mcp_server.config.value_references import MountPlaces  # most people mount nothing
+        from mcp_server.config.secrets import build_secret_finder  # most people mount nothing
+        from mcp_server.config.value_references import MountPlaces, ValueSources
 
         assert settings is not None
-        return MountPlaces(settings.workspace, settings.search_path)
+        sources = ValueSources(secret=build_secret_finder(settings))
+        return MountPlaces(settings.workspace, settings.search_path, sources)
 
     return (settings.workspace, build_mount_places) if settings else (None, None)
 
@@ -270,13 +289,18 @@ def load_workspace_config(settings: Settings, texts: Mapping[Path, str | None]) 
 
 
 def compile_all_rules(
-    operators: Sequence[RuleText], own: WorkspaceConfig, trusted: bool, tools: Mapping[str, Tool], settings: Settings
+    operators: Sequence[RuleText],
+    own: WorkspaceConfig,
+    trusted: bool,
+    tools: Mapping[str, Tool],
+    settings: Settings,
+    servers: Sequence[str] = (),
 ) -> Rules | ConfigFaults:
     """Compile the operator's rules and the workspace's. Each file must be valid by itself: a rule that stands in both
-    is not a duplicate in either."""
+    is not a duplicate in either. Rules about the tools of `servers` are compiled later, when those are known."""
     roots = (str(settings.workspace),)
-    operator_rules = compile_rules(operators, tools, READ_LINE, roots)
-    workspace_rules = compile_rules(own.rules, tools, READ_LINE, roots)
+    operator_rules = compile_rules(leave_out_servers(operators, servers), tools, READ_LINE, roots)
+    workspace_rules = compile_rules(leave_out_servers(own.rules, servers), tools, READ_LINE, roots)
     if not isinstance(operator_rules, Rules) or not isinstance(workspace_rules, Rules):
         faults = [
             fault
@@ -293,6 +317,14 @@ def compile_all_rules(
         if (rule.kind, rule.source, rule.text) in sources
     ]
     return Rules((*operator_rules.every, *kept_rules))
+
+
+def leave_out_servers(rules: Sequence[RuleText], servers: Sequence[str]) -> Sequence[RuleText]:
+    """Leave out the rules about tools of these servers."""
+    if not servers:
+        return rules
+    named = ((rule, find_rule_server(rule.text)) for rule in rules)
+    return [rule for rule, server in named if server is None or not any(fnmatchcase(one, server) for one in servers)]
 
 
 def list_prompt_folders(settings: Settings, operators: Path | None, own: WorkspaceConfig) -> tuple[PromptFolder, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Leaf
+from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.model.text import quote_exactly
 from mcp_server.settings import find_variable
 
@@ -16,8 +17,8 @@ VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?",
 SECRET = re.compile(r"secret:(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})")
 
 
-def _find_no_secret(_name: str) -> str | None:
-    return None
+def _find_no_secret(name: str, _server: str) -> str:
+    raise SecretUnavailable(f"there is no secret `{name}`; store it with `menugate secret set {name}`.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class ValueSources:
     """Where the values come from that a configuration only names."""
 
     variable: Callable[[str], str | None] = find_variable
-    secret: Callable[[str], str | None] = _find_no_secret
-    """Finds a secret that the user stored; None if there is none of that name."""
+    secret: Callable[[str, str], str] = _find_no_secret
+    """Returns the value of a secret for a server, or raises `SecretUnavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class ValueReader:
 
     sources: ValueSources
     findings: FaultCollector
+    server: str
+    """For whom secrets are looked up."""
     secrets: list[str] = field(default_factory=list[str], repr=False)
 
     def fill_in(self, leaf: Leaf) -> str:
@@ -68,11 +71,10 @@ class ValueReader:
         return ""
 
     def _fill_in_secret(self, name: str, leaf: Leaf) -> str:
-        value = self.sources.secret(name)
-        if value is None:
-            self.findings.add(
-                leaf.place, f"there is no secret {quote_exactly(name)}; store it with `menugate secret set {name}`"
-            )
+        try:
+            value = self.sources.secret(name, self.server)
+        except SecretUnavailable as reason:
+            self.findings.add(leaf.place, str(reason).rstrip("."))
             return ""
         self.secrets.append(value)
         return value
