@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_server.config.upstream_tools import MountedTools
 from mcp_server.model.results import Refusal
-from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller
+from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller, UpstreamChange
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
@@ -98,9 +98,10 @@ class CatalogueFollower:
         except Refusal as refused:
             log.warning("the server %s has no tools yet: %s", mount.name, refused.problem.message)
 
-    def _take_change(self, name: str, what: str, _uri: str) -> None:
-        if what != "catalogue":
+    def _take_change(self, change: UpstreamChange) -> None:
+        if change.what != "catalogue":
             return
+        name = change.mount
         catalogue = self.servers.get_status(name).catalogue
         before = self.known.get(name)
         if catalogue is None or (before is not None and is_same_offer(before, catalogue)):

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 
@@ -156,14 +156,35 @@ async def rehearse_call(tool: Tool, context: Context, given: Arguments) -> Probl
 # approval is used.
 
 
+async def look_up_demand(
+    tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
+) -> Demand | Problem:
+    """Return what the call needs where it would run, or why it stops."""
+    there = tool.demand_there
+    assert there is not None, "only a tool with `demand_there` gets here"
+    return await _look_up(tool, lambda arguments: there(context, arguments, context.demand), given, failed)
+
+
 async def look_up_facts(
     tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
 ) -> Arguments | Problem:
     """Return the facts, or why the call stops: nobody can approve what could not be looked up."""
     assert tool.stands_on is not None, "only a tool with `stands_on` gets here"
+    return await _look_up(tool, partial(tool.stands_on, context), given, failed)
+
+
+FoundT = TypeVar("FoundT")
+
+
+async def _look_up(
+    tool: Tool,
+    look: Callable[[Arguments], Awaitable[FoundT]],
+    given: Arguments,
+    failed: Callable[[BaseException], None],
+) -> FoundT | Problem:
     try:
         with anyio.move_on_after(tool.timeout):
-            return await tool.stands_on(context, normalize_arguments(tool.arguments, given))
+            return await look(normalize_arguments(tool.arguments, given))
         message = f"menugate could not check in time what `{tool.name}` would act on. Nothing ran."
         return Problem(Code.TIMEOUT, message, "Try a smaller request.")
     except Refusal as refused:

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
-from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
+from mcp_server.calls.approval_binding import collect_targets, look_up_demand, look_up_facts, rehearse_call
 from mcp_server.calls.approval_text import SEEN, STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
@@ -32,7 +32,7 @@ from mcp_server.calls.resolver import (
     advise_thinking_with_handle,
     announce_move,
 )
-from mcp_server.calls.results import ResultFilter, append_note, check_ending
+from mcp_server.calls.results import ResultFilter, append_note, build_refusal_problem, check_ending
 from mcp_server.calls.running_calls import RunningCalls, mark_acting, mark_asking
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.stops import StopOrders
@@ -170,10 +170,17 @@ class Pipeline:
         spent = live.common.spending.get_budget_use(in_phase)
         within = call.request.within.tool if call.request.within else None
         judged = Call(call.tool.name, call.arguments, approved, spent, within, call.led, call.beneath)
-        session = replace(live.session, mode=mode.name) if mode else live.session
-        policy = self.current_policy.policy
+        policy, session = self.current_policy.policy, replace(live.session, mode=mode.name) if mode else live.session
         # The tool of another server may have disappeared since.
-        return decide(policy.tools.get(call.tool.name), judged, session, posture, policy)
+        decision = decide(policy.tools.get(call.tool.name), judged, session, posture, policy)
+        if mode or decision.verdict is not Verdict.ALLOW or not call.tool.looks_there(call.arguments):
+            return decision
+        # Earlier calls may have left something where it would run.
+        context = self._build_context(call, posture, decision, 0)
+        there = await look_up_demand(call.tool, context, call.arguments, partial(self.failed, call.tool.name))
+        if isinstance(there, Problem):
+            return Decision(Verdict.DENY, Layer.CONFIRMATION, there.code, there.message, there.way_out)
+        return decide(call.tool, replace(judged, demand=there), session, posture, self.current_policy.policy)
 
     async def enter_carried_mode(self, call: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""
@@ -348,8 +355,3 @@ class Pipeline:
         """Run a call that a tool makes for its own answer. It is a call like any other."""
         nested = build_nested_call(call, record, tool, arguments, self.current_policy.policy)
         return nested if isinstance(nested, Problem) else await self.run(nested)
-
-
-def build_refusal_problem(decision: Decision) -> Problem:
-    data = {"layer": str(decision.layer), "rule": decision.rule} if decision.layer else None
-    return Problem(decision.code or Code.INTERNAL, decision.reason, decision.way_out, data)

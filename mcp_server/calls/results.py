@@ -11,6 +11,7 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import mark_untrusted, sanitize
 from mcp_server.guards.spill import Spill, spill_long_text
 from mcp_server.model.context import Progress
+from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw, Relayed
 from mcp_server.model.tools import Tool
 
@@ -20,6 +21,11 @@ MOST_TOLD_CHARS = 500
 
 class BadToolResult(TypeError):
     """A tool returned something that no client can be shown."""
+
+
+def build_refusal_problem(decision: Decision) -> Problem:
+    data = {"layer": str(decision.layer), "rule": decision.rule} if decision.layer else None
+    return Problem(decision.code or Code.INTERNAL, decision.reason, decision.way_out, data)
 
 
 def check_ending(ending: object) -> Ending:

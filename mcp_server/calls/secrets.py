@@ -1,4 +1,4 @@
-"""Which stored secrets does this process mask, and how does it get the value of one?"""
+"""Which stored secrets does this process mask? Every one, whoever stores it and whenever."""
 
 import logging
 import time
@@ -12,7 +12,6 @@ from anyio import to_thread
 
 from mcp_server.config.secrets import open_secret_store
 from mcp_server.model.results import Refusal
-from mcp_server.model.secrets import SecretUnavailable
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -68,18 +67,6 @@ class KnownSecrets:
         if fault not in self._faults:
             self._faults.add(fault)
             log.warning("a stored secret cannot be read, so it is not masked either: %s", fault)
-
-    def resolve_secret(self, name: str, user: str) -> str:
-        """Return the value of `${secret:NAME}` for a server of this workspace, which is `user`, and mask it from now
-        on. Raise `SecretUnavailable`. May wait for the keyring: call it in a thread."""
-        if self._store is None:
-            raise SecretUnavailable("no folder on this machine can keep secrets for this account.")
-        try:
-            value = self._store.find_value(name, str(self.settings.workspace), user)
-        except Refusal as refused:
-            raise SecretUnavailable(f"{refused.problem.message} {refused.problem.way_out}") from None
-        self.learn((value,))
-        return value
 
 
 def load_secret_values(settings: "Settings") -> tuple[str, ...]:

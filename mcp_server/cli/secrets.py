@@ -99,8 +99,8 @@ def parse_origins(texts: Sequence[str]) -> tuple[str, ...]:
 
 def open_store_to_change(settings: "Settings") -> "SecretStore":
     """Open the store for you, and refuse a program that a server started."""
-    from mcp_server.calls.secrets import open_secret_store
     from mcp_server.calls.terminal import refuse_inside_server
+    from mcp_server.config.secrets import open_secret_store
     from mcp_server.guards.own_memory import forbid_memory_reading
     from mcp_server.model.results import Refusal
     from mcp_server.state.account import NO_KEY_FOLDER
@@ -143,7 +143,7 @@ def ask_for_value(name: str) -> str:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    from mcp_server.calls.secrets import open_secret_store
+    from mcp_server.config.secrets import open_secret_store
 
     store = open_secret_store(settings_from_arguments(arguments))
     entries, faults = store.list_entries() if store else ([], [])

@@ -1,6 +1,7 @@
-"""Where does the value of a `${secret:NAME}` come from? From this account's own store."""
+"""What does `${secret:NAME}` stand for? A value in the store of this account, opened when one is needed."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.results import Refusal
@@ -22,15 +23,20 @@ def open_secret_store(settings: "Settings") -> "SecretStore | None":
     return SecretStore(settings.secrets, keyring)
 
 
-def build_secret_finder(settings: "Settings") -> Callable[[str, str], str]:
-    """Build the function that returns the value of a secret for a server, or raises `SecretUnavailable`."""
+def build_secret_finder(settings: "Settings") -> Callable[[str], str]:
+    """The function that finds the value of a secret for servers of this workspace, or raises `SecretUnavailable`. It
+    may wait for the keyring, at most once."""
 
-    def find_secret(name: str, server: str) -> str:
-        store = open_secret_store(settings)
+    @cache
+    def get_store() -> "SecretStore | None":
+        return open_secret_store(settings)
+
+    def find_secret(name: str) -> str:
+        store = get_store()
         if store is None:
             raise SecretUnavailable("no folder on this machine can keep secrets for this account.")
         try:
-            return store.find_value(name, str(settings.workspace), server)
+            return store.find_value(name, str(settings.workspace))
         except Refusal as refused:
             raise SecretUnavailable(f"{refused.problem.message} {refused.problem.way_out}") from None
 

@@ -49,7 +49,7 @@ class EntryReader:
         self, name: str, place: SourceLocation, node: object, findings: FaultCollector, places: MountPlaces
     ) -> None:
         self.name, self.place, self.findings, self._places = name, place, findings, places
-        self.values = ValueReader(places.sources, findings, name)
+        self.values = ValueReader(places.sources, findings)
         self._node = node if isinstance(node, Fields) else None
         self._warnings = FaultCollector()
         if isinstance(node, Leaf) and not node.text:

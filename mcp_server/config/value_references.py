@@ -17,8 +17,8 @@ VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?",
 SECRET = re.compile(r"secret:(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,99})")
 
 
-def _find_no_secret(name: str, _server: str) -> str:
-    raise SecretUnavailable(f"there is no secret `{name}`; store it with `menugate secret set {name}`.")
+def _find_no_secret(_name: str) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class ValueSources:
     """Where the values come from that a configuration only names."""
 
     variable: Callable[[str], str | None] = find_variable
-    secret: Callable[[str, str], str] = _find_no_secret
-    """Returns the value of a secret for a server, or raises `SecretUnavailable`."""
+    secret: Callable[[str], str | None] = _find_no_secret
+    """Finds a secret that the user stored. If there is none of that name, it returns None or says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,6 @@ class ValueReader:
 
     sources: ValueSources
     findings: FaultCollector
-    server: str
-    """For whom secrets are looked up."""
     secrets: list[str] = field(default_factory=list[str], repr=False)
 
     def fill_in(self, leaf: Leaf) -> str:
@@ -72,9 +70,14 @@ class ValueReader:
 
     def _fill_in_secret(self, name: str, leaf: Leaf) -> str:
         try:
-            value = self.sources.secret(name, self.server)
-        except SecretUnavailable as reason:
-            self.findings.add(leaf.place, str(reason).rstrip("."))
+            value = self.sources.secret(name)
+        except SecretUnavailable as wrong:
+            self.findings.add(leaf.place, str(wrong).rstrip("."))
+            return ""
+        if value is None:
+            self.findings.add(
+                leaf.place, f"there is no secret {quote_exactly(name)}; store it with `menugate secret set {name}`"
+            )
             return ""
         self.secrets.append(value)
         return value

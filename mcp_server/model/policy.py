@@ -252,3 +252,5 @@ class Call:
     """The arguments with every path's links followed; None if no link leads elsewhere."""
     beneath: tuple[PathsBeneath, ...] = ()
     """What rules say about the folder that the call takes as a whole: at most one finding per list."""
+    demand: Demand | None = None
+    """What it needs where it would run, if its tool has looked; otherwise its arguments say."""

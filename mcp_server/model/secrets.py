@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from mcp_server.model.text import CONTROLS, quote_exactly
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MIN_VALUE_CHARS = 8
 """The shortest value that can be masked: a shorter one would match in ordinary words."""
 MAX_VALUE_BYTES = 65_536
@@ -71,7 +71,7 @@ def find_name_fault(name: str) -> str:
         return ""
     return (
         f"{quote_exactly(name)} cannot be a secret's name: use at most 64 letters, digits, `_`, `.` and `-`, and begin "
-        "with a letter or `_`."
+        "with a letter or digit."
     )
 
 

@@ -170,6 +170,9 @@ class Tool:
     demand: Callable[[Arguments], Demand] | None = None
     """Returns what a call with these arguments needs; None if every call needs the same. It must be pure, and gets only
     arguments that fit the schema."""
+    demand_there: Callable[["Context", Arguments, Demand], Awaitable[Demand]] | None = None
+    """Looks where a call that `stays` would run, and returns what it needs there, given its demand. It may need more
+    than its arguments show, because of what earlier calls left there. Called only for a call that may run otherwise."""
     written: str | None = None
     """How menus and rules refer to the tool, if not by its name: `server:tool` for a tool of an upstream server."""
     subject: tuple[str, RuleSubject] | None = None
@@ -251,6 +254,10 @@ class Tool:
         base = arguments.get(self.base) if self.base and name != self.base else None
         relative = isinstance(base, str) and base and not path.startswith(("/", "~"))
         return f"{base}/{path}" if relative else path
+
+    def looks_there(self, arguments: Arguments) -> bool:
+        """True if what a call needs depends on what earlier calls have left where it would run."""
+        return self.demand_there is not None and self.stays(arguments)
 
     def get_demand(self, arguments: Arguments) -> Demand:
         if self.demand is None:

@@ -190,6 +190,18 @@ class UpstreamCaller:
     """What of the request's `_meta` is passed on."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamChange:
+    """What became different without a call, for those who serve lists and subscriptions."""
+
+    mount: str
+    what: str
+    """`catalogue`, `state`, or `resource` for the one at `uri`."""
+    uri: str = ""
+    principal: str = ""
+    """Whose instance it was, for a resource; empty if everybody shares it."""
+
+
 class UpstreamAccess(Protocol):
     """What a tool may ask of the servers behind menugate during one call."""
 
@@ -200,7 +212,12 @@ class UpstreamAccess(Protocol):
 
 class Upstreams(Protocol):
     """The way to the servers behind menugate. If a server cannot be reached, breaks off or breaks the protocol, a
-    `Refusal` says so; a result that the server itself marks as an error is returned as it is."""
+    `Refusal` says so; a result that the server itself marks as an error is returned as it is. A protocol error is a
+    `Refusal` as well, with all of it as `error` in its data.
+
+    If the server asks the user something, the question goes through the caller's client, and so may end the call. The
+    server goes on with it when the same caller makes the same call with the answer.
+    """
 
     def get_status(self, mount: str) -> UpstreamStatus: ...
 
@@ -217,6 +234,16 @@ class Upstreams(Protocol):
     async def get_prompt(
         self, mount: str, prompt: str, arguments: Mapping[str, str], caller: UpstreamCaller
     ) -> WireResult: ...
+
+    async def subscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        """Watch a resource for the caller's session: each change becomes an `UpstreamChange`."""
+        ...
+
+    async def unsubscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None: ...
+
+    def end_session(self, session: str) -> None:
+        """Stop the instances that only this session uses, and its subscriptions."""
+        ...
 
     async def complete(self, mount: str, params: Mapping[str, Any], caller: UpstreamCaller) -> WireResult:
         """Complete a half-typed argument of a prompt or template."""

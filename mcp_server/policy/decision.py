@@ -69,7 +69,7 @@ class DecisionCase:
         if self.call.arguments is None or self.argument_fault is not None:
             return None
         try:
-            demand = self.tool.get_demand(self.call.arguments)
+            demand = self.call.demand or self.tool.get_demand(self.call.arguments)
             sound = isinstance(demand.effect, Effect) and isinstance(demand.profile, Profile)  # pyright: ignore[reportUnnecessaryIsInstance]  # a pack may be anybody's
             return demand if sound else None
         except Exception:  # same here: the arguments layer refuses it

@@ -92,17 +92,25 @@ class SecretStore:
                 return False
             return True
 
-    def find_value(self, name: str, workspace: str, user: str) -> str:
-        """Return the value for a server of this folder, and note that it was used. Raise `SecretUnavailable`."""
+    def find_value(self, name: str, workspace: str) -> str:
+        """Return the value for a server of this folder, or raise `SecretUnavailable`."""
+        return self._read_value(self._find(name, workspace))
+
+    def note_use(self, name: str, workspace: str, user: str) -> None:
+        """Note that a server was started with the value."""
+        with suppress(SecretUnavailable, OSError):
+            uses = self.keys / USES
+            uses.mkdir(mode=0o700, exist_ok=True)
+            id = get_id(self._find(name, workspace).entry)
+            write_private_file(uses / id, json.dumps({"at": self.now_ns(), "by": user[:100]}))
+
+    def _find(self, name: str, workspace: str) -> StoredSecret:
         stored, faults = self._load_all()
         known = [one for one in stored if one.entry.workspace in ("", workspace)]
         wanted = [one for one in known if one.entry.name == name]
         if not wanted:
             raise SecretUnavailable(_describe_missing(name, [one.entry.name for one in known], faults))
-        best = max(wanted, key=lambda one: one.entry.workspace)
-        value = self._read_value(best)
-        self._note_use(best.entry, user)
-        return value
+        return max(wanted, key=lambda one: one.entry.workspace)
 
     def load_values(self) -> LoadedSecrets:
         """Return every value that can be read, so that none of them is shown."""
@@ -221,12 +229,6 @@ class SecretStore:
         return unseal(stored, key)
 
     # The last use: in a folder of its own, so that no use rewrites a value or looks like a change.
-
-    def _note_use(self, entry: SecretEntry, user: str) -> None:
-        with suppress(OSError):
-            uses = self.keys / USES
-            uses.mkdir(mode=0o700, exist_ok=True)
-            write_private_file(uses / get_id(entry), json.dumps({"at": self.now_ns(), "by": user[:100]}))
 
     def _add_last_use(self, entry: SecretEntry) -> SecretEntry:
         try:

@@ -1,9 +1,13 @@
-"""How does one call run on its server? Sent, watched, and answered with a result or with why there is none."""
+"""How does one call run on its server? Sent, watched, and answered with a result or with why there is none.
+
+If the server asks the user something and the client cannot be asked during a call, the call is parked: it waits on the
+server while the client answers, and goes on when the client calls again with the answer.
+"""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -14,10 +18,37 @@ from mcp_server.model.upstreams import UpstreamCaller, WireResult
 from mcp_server.upstreams.connection import Connection
 from mcp_server.upstreams.instance import UpstreamInstance
 from mcp_server.upstreams.messages import LinkClosed
-from mcp_server.upstreams.peer import Answered, Asked, Failed, InboxItem, Noticed, OpenRequest, UpstreamError
+from mcp_server.upstreams.peer import (
+    INVALID_REQUEST,
+    Answered,
+    Asked,
+    Failed,
+    InboxItem,
+    Noticed,
+    OpenRequest,
+    UpstreamError,
+)
+from mcp_server.upstreams.questions import (
+    CANCELLED,
+    ELICIT,
+    Answers,
+    Round,
+    build_round_of_request,
+    find_missing_ability,
+    read_round_of_result,
+)
 
 CANCEL_SECONDS = 1.0
 """For telling a server that nobody waits for its answer."""
+MAX_ROUNDS = 20
+
+
+class Parked(Exception):
+    """The call waits for an answer that comes with another request."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__("parked")
+        self.cause = cause
 
 
 @dataclass(eq=False)
@@ -28,65 +59,192 @@ class UpstreamCall:
     caller: UpstreamCaller
     seconds_left: float
     """Of the time that the server may take; it does not pass while the server waits for the user."""
+    round: Round | None = None
+    """The questions it waits for."""
+    rounds: int = 0
+    _connection: Connection | None = None
+    _request: OpenRequest | None = None
+    _in_turn: Connection | None = None
+    _done: bool = field(default=False)
 
     async def run(self) -> WireResult:
-        connection = await self.instance.connect()
+        """Send it and follow it to its end, or raise `Parked`."""
+        self.instance.hold()
         try:
-            request = await connection.send_call(self.method, self.params, self.caller)
-        except LinkClosed as closed:
-            # Nothing was sent: start it again.
-            connection.peer.close(closed)
-            connection = await self.instance.connect()
-            request = await self._send_again(connection)
-        try:
-            return await self._follow(connection, request)
-        except asyncio.CancelledError:
-            await self._cancel(connection, request, "the client cancelled the call")
+            await self._send(self.params, again=True)
+        except BaseException:
+            self.finish()
             raise
-        finally:
-            connection.finish(request)
+        return await self._follow()
 
-    async def _send_again(self, connection: Connection) -> OpenRequest:
+    async def resume(self, caller: UpstreamCaller) -> WireResult:
+        """Go on with a parked call, now that its client brings the answers."""
+        self.caller = caller
+        if self._connection is not None and self._request in self._connection.calls:
+            self._connection.calls[self._request] = caller
+        return await self._follow()
+
+    def finish(self) -> None:
+        """Give back what it holds; once."""
+        if self._done:
+            return
+        self._done = True
+        self._leave_turn()
+        if self._connection is not None and self._request is not None:
+            self._connection.finish(self._request)
+        self.instance.release()
+
+    async def abandon(self, reason: str) -> None:
+        """Tell the server that nobody waits any more."""
+        if self._connection is not None and self._request is not None:
+            with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(LinkClosed):
+                await self._connection.cancel(self._request, reason)
+        self.finish()
+
+    async def _send(self, params: Mapping[str, Any], again: bool = False) -> None:
+        """`again`: if it could not be sent, the server is started again. Nothing ran, so nothing runs twice."""
+        connection = await self.instance.connect()
+        await self._take_turn(connection)
         try:
-            return await connection.send_call(self.method, self.params, self.caller)
+            self._request = await connection.send_call(self.method, params, self.caller)
+            self._connection = connection
         except LinkClosed as closed:
-            raise self._build_fault(str(closed)) from None
+            connection.peer.close(closed)
+            self._leave_turn()
+            if not again:
+                raise self._build_fault(closed) from None
+            await self._send(params)
 
-    async def _follow(self, connection: Connection, request: OpenRequest) -> WireResult:
+    async def _take_turn(self, connection: Connection) -> None:
+        """Calls of different sessions take turns where a question would not say whose it is."""
+        if connection.asks and not connection.agreement.modern:
+            await connection.turns.take(f"{self.caller.principal} {self.caller.session}")
+            self._in_turn = connection
+
+    def _leave_turn(self) -> None:
+        if self._in_turn is not None:
+            turns, self._in_turn = self._in_turn.turns, None
+            turns.give_back()
+
+    async def _follow(self) -> WireResult:
+        try:
+            while True:
+                if self.round is not None:
+                    await self._answer(self.round)
+                    self.round = None
+                result = await self._read_result()
+                if result is not None:
+                    self.finish()
+                    return result
+        except Parked:
+            raise
+        except asyncio.CancelledError:
+            await self.abandon("the client cancelled the call")
+            raise
+        except BaseException:
+            self.finish()
+            raise
+
+    async def _read_result(self) -> WireResult | None:
+        """Return the result, or None if the server asks something first; the questions are in `round` then."""
         while True:
-            match await self._get_next(connection, request):
+            connection, item = await self._get_next()
+            match item:
                 case Answered(result):
                     connection.answered += 1
-                    return result
+                    if result.get("resultType") != "input_required":
+                        return result
+                    self._begin_round(self._read_round(result))
+                    return None
                 case Failed(error):
                     if isinstance(error, LinkClosed):
-                        raise self._build_fault(str(error))
+                        raise self._build_fault(error)
                     connection.answered += 1
                     raise self._build_error(error)
                 case Noticed(method, params):
                     await self._pass_on(method, params)
                 case Asked() as asked:
-                    await connection.peer.reply(asked, UpstreamError(-32600, "menugate does not relay questions yet"))
+                    self._begin_round(build_round_of_request(asked))
+                    return None
 
-    async def _get_next(self, connection: Connection, request: OpenRequest) -> InboxItem:
+    async def _get_next(self) -> tuple[Connection, InboxItem]:
+        assert self._connection is not None and self._request is not None
         began = anyio.current_time()
         with anyio.move_on_after(self.seconds_left):
-            item = await request.get()
+            item = await self._request.get()
             self.seconds_left -= anyio.current_time() - began
-            return item
-        await self._cancel(connection, request, "it took too long")
+            return self._connection, item
+        await self.abandon("it took too long")
         name = self.instance.mount.name
-        raise Refusal(
-            Problem(
-                Code.TIMEOUT,
-                f"The server `{name}` did not answer in time and was told to stop; it may have done part of its work.",
-                f"Check what it did before you try again. The user can change `timeout:` of `{name}` in menugate.yaml.",
-            )
+        message = f"The server `{name}` did not answer in time and was told to stop; it may have done part of its work."
+        way_out = (
+            f"Check what it did before you try again. The user can change `timeout:` of `{name}` in menugate.yaml."
         )
+        raise Refusal(Problem(Code.TIMEOUT, message, way_out))
 
-    async def _cancel(self, connection: Connection, request: OpenRequest, reason: str) -> None:
-        with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(LinkClosed):
-            await connection.cancel(request, reason)
+    # What does the server ask, and who answers?
+
+    def _read_round(self, result: Mapping[str, Any]) -> Round:
+        try:
+            return read_round_of_result(result)
+        except UpstreamError as error:
+            raise self._build_error(error) from None
+
+    def _begin_round(self, new: Round) -> None:
+        self.rounds += 1
+        if self.rounds > MAX_ROUNDS:
+            raise self._build_fault(LinkClosed(f"it asked more than {MAX_ROUNDS} times"))
+        self.round = new
+
+    async def _answer(self, current: Round) -> None:
+        """Ask the user, and bring the server the answers; or raise `Parked`."""
+        assert self._connection is not None and self._request is not None
+        connection = self._connection
+        connection.waiting.add(self._request)
+        connection.settle_questions()
+        self._leave_turn()
+        answers = await self._ask_user(current)
+        if current.asked is None:
+            await self._send_answers(current, answers)
+            return
+        await self._take_turn(connection)
+        connection.waiting.discard(self._request)
+        with suppress(LinkClosed):
+            await connection.peer.reply(current.asked, answers if isinstance(answers, UpstreamError) else answers[""])
+
+    async def _ask_user(self, current: Round) -> Answers | UpstreamError:
+        roots = {key: self._list_roots() for key, (method, _) in current.questions.items() if method != ELICIT}
+        theirs = {key: one for key, one in current.questions.items() if key not in roots}
+        if not theirs:
+            return roots
+        if missing := find_missing_ability(theirs, self.caller):
+            return UpstreamError(INVALID_REQUEST, f"this client does not support {missing}")
+        try:
+            return {**roots, **await current.ask(self.instance.mount.name, self.caller, theirs)}
+        except Refusal:
+            return {**roots, **dict.fromkeys(theirs, CANCELLED)}
+        except asyncio.CancelledError:
+            raise
+        except BaseException as cause:
+            # However the client's channel ends the call: it goes on when the answer comes.
+            raise Parked(cause) from cause
+
+    def _list_roots(self) -> Mapping[str, Any]:
+        assert self._connection is not None
+        return self._connection.list_roots() if self.instance.mount.roots else {"roots": []}
+
+    async def _send_answers(self, current: Round, answers: Answers | UpstreamError) -> None:
+        """Send the request again with the answers in it, as the newest revision does."""
+        if isinstance(answers, UpstreamError):
+            raise self._build_error(answers)
+        assert self._connection is not None and self._request is not None
+        self._connection.finish(self._request)
+        more: dict[str, Any] = {} if current.state is None else {"requestState": current.state}
+        if answers:
+            more["inputResponses"] = dict(answers)
+        await self._send({**self.params, **more})
+
+    # What does the caller get to know?
 
     async def _pass_on(self, method: str, params: Mapping[str, Any]) -> None:
         """Pass progress and log messages on to the client."""
@@ -99,8 +257,8 @@ class UpstreamCall:
             logger = params.get("logger")
             await self.caller.client.log(level, params.get("data"), logger if isinstance(logger, str) else None)
 
-    def _build_fault(self, reason: str) -> Refusal:
-        message = f"The server `{self.instance.mount.name}` did not answer: {to_one_line(reason)}."
+    def _build_fault(self, reason: LinkClosed) -> Refusal:
+        message = f"The server `{self.instance.mount.name}` did not answer: {to_one_line(str(reason))}."
         return Refusal(Problem(Code.UPSTREAM_FAULT, message, "The next call starts it again if it has ended."))
 
     def _build_error(self, error: UpstreamError) -> Refusal:

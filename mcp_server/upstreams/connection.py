@@ -1,8 +1,9 @@
 """What happens on a connection beside our own requests? The server's questions and notices find whom they are for."""
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -19,12 +20,18 @@ from mcp_server.upstreams.peer import (
     Peer,
     UpstreamError,
 )
+from mcp_server.upstreams.questions import ELICIT, LIST_ROOTS
+from mcp_server.upstreams.turns import SessionTurns
 
 CHANGED_LISTS: Mapping[str, frozenset[str]] = {
     "notifications/tools/list_changed": frozenset({"tools"}),
     "notifications/prompts/list_changed": frozenset({"prompts"}),
     "notifications/resources/list_changed": frozenset({"resources", "templates"}),
 }
+
+SETTLE_SECONDS = 5.0
+"""For a server to say that it watches a resource."""
+UNCLEAR = "several calls are running, and menugate cannot tell which of them asks"
 
 
 @dataclass(eq=False)
@@ -42,11 +49,23 @@ class Connection:
     """The lists that must be read again."""
     announced: set[str] = field(default_factory=set[str])
     """Those of them that the server said had changed."""
+    waiting: set[OpenRequest] = field(default_factory=set[OpenRequest])
+    """Those of them that wait for the answer to a question."""
+    asks: bool = False
+    """True once the server has asked the user something."""
+    turns: SessionTurns = field(default_factory=SessionTurns)
     changed: anyio.Event = field(default_factory=anyio.Event)
     """Set when a list becomes stale."""
+    resubscribe: anyio.Event = field(default_factory=anyio.Event)
+    """Set when other resources are to be watched."""
+    watched: set[str] = field(default_factory=set[str])
+    """The resources that the server says it watches for us."""
+    settled: anyio.Event = field(default_factory=anyio.Event)
+    """Set whenever `watched` changes."""
     answered: int = 0
     """Calls that it answered."""
     peer: Peer = field(init=False)
+    _unclear: deque[Asked] = field(default_factory=deque[Asked])
 
     def __post_init__(self) -> None:
         self.peer = Peer(self.link, self._take_request, self._take_notice)
@@ -58,22 +77,38 @@ class Connection:
         return request
 
     async def cancel(self, request: OpenRequest, reason: str) -> None:
-        self.calls.pop(request, None)
+        self._drop(request)
         await self.peer.cancel(request, reason, self.agreement.stamp("notifications/cancelled", {})[1])
 
     def finish(self, request: OpenRequest) -> None:
-        self.calls.pop(request, None)
+        self._drop(request)
         self.peer.forget(request)
 
-    def mark_stale(self, lists: frozenset[str]) -> None:
+    def _drop(self, request: OpenRequest) -> None:
+        self.calls.pop(request, None)
+        self.waiting.discard(request)
+        self.settle_questions()
+
+    def note_watched(self, uris: Iterable[str]) -> None:
+        self.watched = set(uris)
+        self.settled.set()
+        self.settled = anyio.Event()
+
+    async def wait_until_watched(self, uri: str) -> None:
+        with anyio.move_on_after(SETTLE_SECONDS):
+            while uri not in self.watched and self.peer.ended is None:
+                await self.settled.wait()
+
+    def mark_stale(self, lists: frozenset[str], announced: bool = True) -> None:
         self.stale |= lists
-        self.announced |= lists
+        if announced:
+            self.announced |= lists
         self.changed.set()
 
     def _take_request(self, asked: Asked) -> None:
-        if asked.method == "roots/list" and self.mount.roots:
+        if asked.method == LIST_ROOTS and self.mount.roots:
             self.peer.reply_soon(asked, self.list_roots())
-        elif asked.method == "elicitation/create":
+        elif asked.method == ELICIT:
             self._hand_over(asked)
         else:
             self.peer.reply_soon(asked, UpstreamError(METHOD_NOT_FOUND, f"menugate does not offer {asked.method[:80]}"))
@@ -82,12 +117,29 @@ class Connection:
         return {"roots": [{"uri": self.workspace, "name": "workspace"}]}
 
     def _hand_over(self, asked: Asked) -> None:
-        """Nothing in the protocol says which call a question belongs to, so it must be clear without that."""
-        if len({caller.session for caller in self.calls.values()}) == 1:
-            next(reversed(self.calls)).put(asked)
-        else:
-            message = "menugate cannot tell whose call this belongs to"
-            self.peer.reply_soon(asked, UpstreamError(INVALID_REQUEST, message))
+        self.asks = True
+        self._unclear.append(asked)
+        self.settle_questions()
+
+    def settle_questions(self) -> None:
+        """Hand over the questions of which it is clear by now whose they are. A call that waits for an answer asks
+        nothing, so it is none of those that may have asked."""
+        able = {request: caller for request, caller in self.calls.items() if request not in self.waiting}
+        sessions = {(caller.principal, caller.session) for caller in able.values()}
+        if len(sessions) == 1:
+            while self._unclear and able:
+                self._give(self._unclear.popleft(), able)
+        elif len(self._unclear) >= len(sessions):
+            # Every call that may have asked has asked, and nothing says which is which.
+            while self._unclear:
+                self.peer.reply_soon(self._unclear.popleft(), UpstreamError(INVALID_REQUEST, UNCLEAR))
+
+    def _give(self, asked: Asked, able: dict[OpenRequest, UpstreamCaller]) -> None:
+        """To the latest call: for its session it makes no difference."""
+        request = next(reversed(able))
+        del able[request]
+        self.waiting.add(request)
+        request.put(asked)
 
     def _take_notice(self, notice: Noticed) -> None:
         if lists := CHANGED_LISTS.get(notice.method):
@@ -95,6 +147,14 @@ class Connection:
         elif notice.method == "notifications/resources/updated":
             if isinstance(uri := notice.params.get("uri"), str):
                 self.on_updated(uri)
+        elif notice.method == "notifications/subscriptions/acknowledged":
+            self._take_watched(notice.params.get("notifications"))
         elif notice.method == "notifications/message":
             for request in self.calls:
                 request.put(notice)
+
+    def _take_watched(self, honoured: Any) -> None:
+        uris: Any = cast(dict[str, Any], honoured).get("resourceSubscriptions") if isinstance(honoured, dict) else None
+        self.note_watched(
+            one for one in cast(list[Any], uris if isinstance(uris, list) else []) if isinstance(one, str)
+        )

@@ -12,17 +12,18 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import anyio
 
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.upstreams import Catalogue, Mount, UpstreamState
+from mcp_server.model.upstreams import Catalogue, Mount, UpstreamState, WireResult
 from mcp_server.upstreams.catalogue import CatalogueReader, keep_lists
 from mcp_server.upstreams.connection import Connection
 from mcp_server.upstreams.handshake import agree
 from mcp_server.upstreams.messages import Link, LinkClosed, LoginRequired
 from mcp_server.upstreams.peer import UpstreamError
+from mcp_server.upstreams.subscriptions import Subscriptions
 
 MAX_STARTS = 4
 SLOT_SECONDS = 5.0
@@ -31,6 +32,8 @@ RELIST_SECONDS = 0.25
 MAX_DELAY_SECONDS = 60.0
 PATIENCE_SECONDS = 2.0
 """A call waits this long for the next try; if that is further away, it is answered at once."""
+
+STATE_GONE = "[menugate] The server `{name}` was started again; what it remembered of this session is gone."
 
 log = logging.getLogger("menugate")
 
@@ -58,14 +61,23 @@ class UpstreamInstance:
     used: float = field(default_factory=time.monotonic)
     users: int = 0
     """Calls that are running, or that wait for their answer to a question."""
+    asks: bool = False
+    """True once the server has asked the user something."""
     listed: anyio.Event = field(default_factory=anyio.Event)
     """Set once the lists were read after a start."""
+    session: str = ""
+    """The session that alone uses it; empty if it has no such session."""
+    subscribers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The sessions that watch a resource, by its URI. It is kept running for them."""
+    starts: int = 0
+    """How often it started."""
     _connection: Connection | None = None
     _task: "asyncio.Task[None] | None" = None
     _ready: anyio.Event = field(default_factory=anyio.Event)
     _wake: anyio.Event = field(default_factory=anyio.Event)
     _stopping: bool = False
     _failures: int = 0
+    _noted_starts: int = 0
     _retry_at: float = 0.0
 
     async def connect(self) -> Connection:
@@ -132,6 +144,7 @@ class UpstreamInstance:
         finally:
             connection, self._connection, self._task = self._connection, None, None
             if connection is not None:
+                self.asks |= connection.asks
                 connection.peer.close(end or LinkClosed("it was stopped"))
                 if connection.answered:
                     self._failures = 0
@@ -162,14 +175,20 @@ class UpstreamInstance:
                         tasks.cancel_scope.cancel()
                         return find_reason(error)
                     limit.deadline = math.inf
+                    connection.asks = self.asks
                     slot()
                     self._connection, self.used = connection, time.monotonic()
                     self._set_state(UpstreamState.READY)
                     self._ready.set()
+                    self.starts += 1
                     tasks.start_soon(self._keep_catalogue, connection)
+                    tasks.start_soon(Subscriptions(connection, self.subscribers).keep)
                     await self._wait_for_end(connection)
+                    end = connection.peer.ended
+                    # From here on no call may use it, although it takes a moment to end.
+                    connection.peer.close(end or LinkClosed("it was stopped"))
                     tasks.cancel_scope.cancel()
-                    return connection.peer.ended
+                    return end
         if limit.cancelled_caught:
             return LinkClosed(f"it did not answer within {self.mount.start_seconds:g} s of its start")
         return None
@@ -199,24 +218,51 @@ class UpstreamInstance:
 
     async def _wait_for_end(self, connection: Connection) -> None:
         while connection.peer.ended is None and not self._stopping:
-            left = self.mount.idle_seconds - (time.monotonic() - self.used) if not self.users else math.inf
+            in_use = self.users or self.subscribers
+            left = math.inf if in_use else self.mount.idle_seconds - (time.monotonic() - self.used)
             if left <= 0:
                 return
             self._wake = anyio.Event()
             with anyio.move_on_after(left):
                 await self._wake.wait()
 
-    @asynccontextmanager
-    async def use(self) -> AsyncGenerator[None, None]:
+    def hold(self) -> None:
         """Keep it from being stopped as unused."""
         self.users += 1
-        try:
-            yield
-        finally:
-            self.users -= 1
-            self.used = time.monotonic()
-            if not self.users:
-                self._wake.set()
+
+    def release(self) -> None:
+        self.users -= 1
+        self.used = time.monotonic()
+        if not self.users:
+            self._wake.set()
+
+    def add_note(self, method: str, result: WireResult) -> WireResult:
+        """Tell a session once that its server was started again, and so knows nothing of earlier calls."""
+        if not self.session or self.starts == self._noted_starts or method != "tools/call":
+            return result
+        first, self._noted_starts = not self._noted_starts, self.starts
+        if first:
+            return result
+        content: Any = result.get("content")
+        note = {"type": "text", "text": STATE_GONE.format(name=self.mount.name)}
+        return {**result, "content": [note, *(cast(list[Any], content) if isinstance(content, list) else [])]}
+
+    async def subscribe(self, uri: str, session: str) -> None:
+        connection = await self.connect()
+        self.subscribers.setdefault(uri, set()).add(session)
+        connection.resubscribe.set()
+        await connection.wait_until_watched(uri)
+
+    def unsubscribe(self, session: str, uri: str | None = None) -> None:
+        """Stop watching one resource for the session, or all."""
+        for one in [uri] if uri is not None else list(self.subscribers):
+            sessions = self.subscribers.get(one, set())
+            sessions.discard(session)
+            if not sessions:
+                self.subscribers.pop(one, None)
+        if self._connection is not None:
+            self._connection.resubscribe.set()
+        self._wake.set()
 
     async def _keep_catalogue(self, connection: Connection) -> None:
         """Read the lists, and again what changes, at most four times a second."""

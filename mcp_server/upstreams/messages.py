@@ -22,7 +22,7 @@ MAX_LINE_BYTES = 4 * MAX_MESSAGE_BYTES
 """A server that prints this much without a newline is not speaking the protocol, and is stopped."""
 MAX_DEPTH = 190
 MAX_BATCH = 1000
-FREE_MESSAGES, MESSAGES_PER_SECOND = 2000.0, 1000.0
+FREE_MESSAGES, MESSAGES_PER_SECOND = 4000.0, 4000.0
 """A burst of messages is read at once, a flood at this rate."""
 TURN_MESSAGES = 64
 """How many messages are read before other tasks run."""

@@ -112,7 +112,7 @@ class Peer:
             async with anyio.create_task_group() as self._tasks:
                 try:
                     while True:
-                        self._take(await self.link.receive())
+                        self._take_safely(await self.link.receive())
                 except LinkClosed as closed:
                     self.close(closed)
                 self._tasks.cancel_scope.cancel()
@@ -189,6 +189,12 @@ class Peer:
             await self.reply(asked, result)
         except LinkClosed as closed:
             self.close(closed)
+
+    def _take_safely(self, item: Incoming) -> None:
+        try:
+            self._take(item)
+        except (TypeError, ValueError, AttributeError, KeyError):
+            self.faults["a message has another shape than the protocol's"] += 1
 
     def _take(self, item: Incoming) -> None:
         if isinstance(item, BrokenMessage):

@@ -15,13 +15,15 @@ from mcp_server.model.upstreams import (
     Mount,
     Serve,
     UpstreamCaller,
+    UpstreamChange,
     UpstreamState,
     UpstreamStatus,
     WireResult,
 )
-from mcp_server.upstreams.calls import UpstreamCall
+from mcp_server.upstreams.calls import Parked, UpstreamCall
 from mcp_server.upstreams.instance import MAX_STARTS, InstanceEvents, UpstreamInstance
 from mcp_server.upstreams.messages import Link
+from mcp_server.upstreams.parked import ParkedCalls
 
 OpenLink: TypeAlias = Callable[[Mount, str], AbstractAsyncContextManager[Link]]
 """Connects to a mount on behalf of a principal."""
@@ -49,11 +51,11 @@ class UpstreamServers:
     """The workspace's URI."""
     owner: str
     """The principal who runs this server. Others may be remote, and never share an instance with them."""
-    on_change: Callable[[str, str, str], None] = lambda _mount, _what, _uri: None
-    """Called with a mount, with what changed (`catalogue`, `state` or `resource`), and with the resource's URI."""
+    on_change: Callable[[UpstreamChange], None] = lambda _: None
     _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
     _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
+    _parked: ParkedCalls = field(default_factory=ParkedCalls)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_STARTS))
     _ending: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -83,10 +85,13 @@ class UpstreamServers:
         if (known := self._catalogues.get(mount)) is not None:
             return known
         instance = self._find_instance(mount, caller)
-        async with instance.use():
+        instance.hold()
+        try:
             await instance.connect()
             with anyio.move_on_after(instance.mount.call_seconds):
                 await instance.listed.wait()
+        finally:
+            instance.release()
         if (known := self._catalogues.get(mount)) is None:
             raise instance.build_away_refusal()
         return known
@@ -104,11 +109,23 @@ class UpstreamServers:
     ) -> WireResult:
         return await self._call(mount, "prompts/get", {"name": prompt, "arguments": dict(arguments)}, caller)
 
+    async def subscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        await self._find_instance(mount, caller).subscribe(uri, caller.session)
+
+    async def unsubscribe(self, mount: str, uri: str, caller: UpstreamCaller) -> None:
+        self._find_instance(mount, caller).unsubscribe(caller.session, uri)
+
+    def end_session(self, session: str) -> None:
+        self._stop_instances(lambda _, instance: instance.session == session)
+        for instance in self._instances.values():
+            instance.unsubscribe(session)
+
     async def complete(self, mount: str, params: Mapping[str, Any], caller: UpstreamCaller) -> WireResult:
         return await self._call(mount, "completion/complete", params, caller)
 
     async def close(self) -> None:
         """Stop every server."""
+        await self._parked.close()
         self._stop_instances(lambda _key, _instance: True)
         if self._ending:
             await asyncio.wait(self._ending)
@@ -117,11 +134,17 @@ class UpstreamServers:
         self, mount: str, method: str, params: Mapping[str, Any], caller: UpstreamCaller, seconds: float | None = None
     ) -> WireResult:
         instance = self._find_instance(mount, caller)
-        if caller.meta:
-            params = {**params, "_meta": dict(caller.meta)}
-        async with instance.use():
-            call = UpstreamCall(instance, method, params, caller, seconds or instance.mount.call_seconds)
-            return await call.run()
+        call = self._parked.take(mount, method, params, caller)
+        try:
+            if call is not None:
+                return instance.add_note(method, await call.resume(caller))
+            sent = {**params, "_meta": dict(caller.meta)} if caller.meta else params
+            call = UpstreamCall(instance, method, sent, caller, seconds or instance.mount.call_seconds)
+            return instance.add_note(method, await call.run())
+        except Parked as parked:
+            assert call is not None
+            self._parked.put(call, mount, params)
+            raise parked.cause from None
 
     def _find_mount(self, mount: str) -> Mount:
         found = self._mounts.get(mount)
@@ -139,24 +162,29 @@ class UpstreamServers:
         key = (mount, side + SHARED_BY[configured.serve](caller))
         instance = self._instances.get(key)
         if instance is None:
-            instance = self._instances[key] = self._build_instance(configured, caller.principal)
+            instance = self._instances[key] = self._build_instance(configured, caller)
         return instance
 
-    def _build_instance(self, mount: Mount, principal: str) -> UpstreamInstance:
+    def _build_instance(self, mount: Mount, caller: UpstreamCaller) -> UpstreamInstance:
+        principal = caller.principal
+        whose = "" if mount.serve is Serve.ALL else principal
         events = InstanceEvents(
             on_catalogue=lambda catalogue: self._take_catalogue(mount, catalogue),
-            on_state=lambda: self.on_change(mount.name, "state", ""),
-            on_updated=lambda uri: self.on_change(mount.name, "resource", uri),
+            on_state=lambda: self.on_change(UpstreamChange(mount.name, "state")),
+            on_updated=lambda uri: self.on_change(UpstreamChange(mount.name, "resource", uri, whose)),
         )
         known = self._catalogues.get(mount.name) or Catalogue()
-        return UpstreamInstance(
+        instance = UpstreamInstance(
             mount, lambda: self.open_link(mount, principal), self._slots, self.workspace, events, known
         )
+        if mount.serve is Serve.SESSION:
+            instance.session = caller.session
+        return instance
 
     def _take_catalogue(self, mount: Mount, catalogue: Catalogue) -> None:
         if self._mounts.get(mount.name) == mount:
             self._catalogues[mount.name] = catalogue
-            self.on_change(mount.name, "catalogue", "")
+            self.on_change(UpstreamChange(mount.name, "catalogue"))
 
     def _stop_instances(self, chosen: Callable[[tuple[str, str], UpstreamInstance], bool]) -> None:
         for key, instance in list(self._instances.items()):

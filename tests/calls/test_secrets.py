@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_server.calls.secrets import KnownSecrets, load_secret_values
+from mcp_server.config.secrets import build_secret_finder, open_secret_store
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.settings import Settings
@@ -56,16 +57,7 @@ async def test_one_for_another_folder_is_masked_here_too(settings: Settings) -> 
     await known.catch_up()
     assert VALUE not in redactor.redact(VALUE)
     with pytest.raises(SecretUnavailable, match="there is no secret `TOKEN`"):
-        known.resolve_secret("TOKEN", "server x")
-
-
-async def test_a_value_is_masked_before_it_is_handed_out(settings: Settings) -> None:
-    redactor = Redactor()
-    store_of(settings).put("TOKEN", VALUE)
-    assert KnownSecrets(settings, redactor.learn).resolve_secret("TOKEN", "server github") == VALUE
-    assert VALUE not in redactor.redact(VALUE)
-    ((entry,), _) = store_of(settings).list_entries()
-    assert entry.used_by == "server github"
+        build_secret_finder(settings)("TOKEN")
 
 
 async def test_what_cannot_be_read_is_warned_about_once(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
@@ -80,7 +72,7 @@ async def test_what_cannot_be_read_is_warned_about_once(settings: Settings, capl
         store.folder.chmod(0o755)
         await known.catch_up()
         with pytest.raises(SecretUnavailable, match="Other accounts may use"):
-            known.resolve_secret("OTHER", "x")
+            build_secret_finder(settings)("OTHER")
     assert [record.message.partition(": ")[0] for record in caplog.records] == [
         "a stored secret cannot be read, so it is not masked either"
     ] * 2
@@ -94,7 +86,7 @@ async def test_nothing_is_looked_for_where_nothing_can_be_kept(settings: Setting
     known = KnownSecrets(nowhere, Redactor().learn)
     await known.catch_up()
     with pytest.raises(SecretUnavailable, match="no folder"):
-        known.resolve_secret("TOKEN", "x")
+        build_secret_finder(nowhere)("TOKEN")
     assert load_secret_values(nowhere) == settings.secret_values
 
 
@@ -105,8 +97,6 @@ async def test_a_command_masks_them_as_well(settings: Settings) -> None:
 
 
 async def test_a_value_behind_the_keyring_is_masked_too(settings: Settings, home: Path) -> None:
-    from mcp_server.calls.secrets import open_secret_store
-
     store = open_secret_store(settings)
     assert store is not None
     assert store.put("TOKEN", VALUE).place == "keyring"

@@ -32,7 +32,7 @@ VARIABLES = {"HOST": "example.org", "EMPTY": ""}
 SECRETS = {"known": "s3cr3t-value"}
 
 
-def find_secret(name: str, server: str) -> str:
+def find_secret(name: str) -> str:
     if name not in SECRETS:
         raise SecretUnavailable(f"there is no secret `{name}`; store it with `menugate secret set {name}`.")
     return SECRETS[name]

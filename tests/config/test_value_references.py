@@ -11,7 +11,7 @@ VARIABLES = {"A": "1", "EMPTY": "", "NESTED": "${A}"}
 
 def fill_in(text: str) -> tuple[str, int]:
     findings = FaultCollector()
-    reader = ValueReader(ValueSources(VARIABLES.get, lambda name, server: f"<{name} for {server}>"), findings, "srv")
+    reader = ValueReader(ValueSources(VARIABLES.get, lambda name: f"<{name}>"), findings)
     return reader.fill_in(Leaf(text, False, SourceLocation("f", 1))), len(findings.faults())
 
 
@@ -25,8 +25,8 @@ def fill_in(text: str) -> tuple[str, int]:
         ("${NOPE:-}", "", 0),
         ("${NOPE:-a:-b c}", "a:-b c", 0),
         ("${NESTED}", "${A}", 0),
-        ("${secret:K}", "<K for srv>", 0),
-        ("Bearer ${secret:a.b-c}!", "Bearer <a.b-c for srv>!", 0),
+        ("${secret:K}", "<K>", 0),
+        ("Bearer ${secret:a.b-c}!", "Bearer <a.b-c>!", 0),
         ("${NOPE}", "", 1),
         ("${}", "", 1),
         ("${A", "", 1),

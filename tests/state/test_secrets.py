@@ -62,7 +62,8 @@ def test_a_secret_is_stored_listed_used_and_removed(store: SecretStore) -> None:
     entry = store.put("TOKEN", VALUE, origins=("https://example.org",))
     assert (entry.created, entry.changed >= first.changed) == (first.created, True)
     assert store.list_entries() == ([entry], [])
-    assert SecretStore(store.keys, store.keyring).find_value("TOKEN", "/work", "server github") == VALUE
+    assert SecretStore(store.keys, store.keyring).find_value("TOKEN", "/work") == VALUE
+    store.note_use("TOKEN", "/work", "server github")
     ((used,), _) = store.list_entries()
     assert used.used >= entry.changed
     assert used.used_by == "server github"
@@ -83,17 +84,17 @@ def test_only_the_account_can_read_it(store: SecretStore) -> None:
 def test_one_for_this_folder_comes_before_one_for_all(store: SecretStore) -> None:
     store.put("TOKEN", VALUE)
     store.put("TOKEN", "only-in-that-folder", workspace="/that")
-    assert store.find_value("TOKEN", "/that", "x") == "only-in-that-folder"
-    assert store.find_value("TOKEN", "/this", "x") == VALUE
+    assert store.find_value("TOKEN", "/that") == "only-in-that-folder"
+    assert store.find_value("TOKEN", "/this") == VALUE
     store.remove("TOKEN")
     with pytest.raises(SecretUnavailable, match="there is no secret `TOKEN`"):
-        store.find_value("TOKEN", "/this", "x")
+        store.find_value("TOKEN", "/this")
 
 
 def test_an_unknown_name_gets_the_nearest_and_the_command(store: SecretStore) -> None:
     store.put("GITHUB_TOKEN", VALUE)
     with pytest.raises(SecretUnavailable, match=r"did you mean `GITHUB_TOKEN`\?.*menugate secret set GITHUB_TOKN"):
-        store.find_value("GITHUB_TOKN", "/", "x")
+        store.find_value("GITHUB_TOKN", "/")
 
 
 PLANTED: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -121,7 +122,7 @@ def test_a_file_that_is_not_ours_alone_is_named_and_not_used(plant: str, store: 
     assert says in fault.replace("Too many levels of symbolic links", "a link")
     assert store.load_values().values == ()
     with pytest.raises(SecretUnavailable, match="there is no secret"):
-        store.find_value("TOKEN", "/", "x")
+        store.find_value("TOKEN", "/")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -192,7 +193,7 @@ def test_a_keyring_that_hangs_is_asked_once_and_named(tmp_path: Path) -> None:
     store = SecretStore(tmp_path, keyring)
     assert (store.load_values().values, len(store.load_values().faults), keyring.asked) == ((), 5, 1)
     with pytest.raises(SecretUnavailable, match="needs the system keyring: it did not answer"):
-        store.find_value("TOKEN1", "/", "x")
+        store.find_value("TOKEN1", "/")
     assert len(store.list_entries()[0]) == 5, "the list needs no keyring"
 
 
@@ -202,9 +203,9 @@ def test_a_lost_key_is_said_and_a_new_value_heals(tmp_path: Path) -> None:
     keyring.keys.clear()
     store = SecretStore(tmp_path, keyring)
     with pytest.raises(SecretUnavailable, match="no longer has the key"):
-        store.find_value("TOKEN", "/", "x")
+        store.find_value("TOKEN", "/")
     store.put("TOKEN", VALUE)
-    assert store.find_value("TOKEN", "/", "x") == VALUE
+    assert store.find_value("TOKEN", "/") == VALUE
 
 
 def test_a_sealed_value_opens_under_its_own_name_and_web_sites_alone(tmp_path: Path) -> None:
@@ -214,7 +215,7 @@ def test_a_sealed_value_opens_under_its_own_name_and_web_sites_alone(tmp_path: P
     said = json.loads(file.read_text())
     file.write_text(json.dumps({**said, "origins": ["https://evil.example"]}))
     with pytest.raises(SecretUnavailable, match="was changed since you stored it"):
-        store.find_value("TOKEN", "/", "x")
+        store.find_value("TOKEN", "/")
     file.write_text(json.dumps({**said, "sealed": "!!!"}))
     assert store.load_values().values == ()
 
@@ -239,7 +240,7 @@ def test_processes_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     store = SecretStore(tmp_path)
     entries, faults = store.list_entries()
     assert ([entry.name for entry in entries], faults) == (["OWN_0", "OWN_1", "OWN_2", "SHARED"], [])
-    assert all(store.find_value(f"OWN_{number}", "/", "x") == f"{VALUE}-{number}-4" for number in range(3))
+    assert all(store.find_value(f"OWN_{number}", "/") == f"{VALUE}-{number}-4" for number in range(3))
     assert [path for path in store.folder.iterdir() if path.suffix != ".json"] == []
 
 
@@ -257,7 +258,7 @@ def test_a_lock_that_is_never_given_back_ends_in_a_sentence(tmp_path: Path, monk
     finally:
         os.close(held)
     assert refused.value.problem.code is Code.BUSY
-    assert store.find_value("TOKEN", "/", "x") == VALUE
+    assert store.find_value("TOKEN", "/") == VALUE
 
 
 FULL_DISK = """
@@ -280,7 +281,7 @@ except Refusal as refused:
     assert refused.problem.code == "STORE_FULL", refused.problem
 else:
     raise AssertionError("it was stored on a full disk")
-assert store.find_value("TOKEN", "/", "x") == "the-old-value"
+assert store.find_value("TOKEN", "/") == "the-old-value"
 assert len(list(store.folder.iterdir())) == 1
 """
 

@@ -14,7 +14,7 @@ from mcp_server.guards.sandbox.access import HostPaths
 from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.model.destinations import Destinations
 from mcp_server.model.processes import ProcessLimits
-from mcp_server.model.upstreams import Mount, StdioTarget, UpstreamCaller
+from mcp_server.model.upstreams import Mount, StdioTarget, UpstreamCaller, UpstreamChange
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.servers import UpstreamServers
 
@@ -77,7 +77,7 @@ class Ground:
     servers: UpstreamServers
     host: CommandHost
     logs: Path
-    changes: list[tuple[str, str, str]]
+    changes: list[UpstreamChange]
 
 
 @asynccontextmanager
@@ -91,12 +91,8 @@ async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]
         paths, Jail(work, ()), PathWatch(work, frozenset()), ProcessLimits(), ChildRegistry(), SandboxChooser(())
     )
     opener = LinkOpener(host, folder / "logs", OWNER, Destinations())
-    changes: list[tuple[str, str, str]] = []
-
-    def note(mount: str, what: str, uri: str) -> None:
-        changes.append((mount, what, uri))
-
-    servers = UpstreamServers(opener.open_link, work.as_uri(), OWNER, note)
+    changes: list[UpstreamChange] = []
+    servers = UpstreamServers(opener.open_link, work.as_uri(), OWNER, changes.append)
     servers.set_mounts(mounts)
     try:
         yield Ground(servers, host, folder / "logs", changes)

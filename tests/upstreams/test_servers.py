@@ -20,7 +20,16 @@ async def test_a_call_reaches_its_server(tmp_path: Path, era: ProtocolEra) -> No
         servers = ground.servers
         assert servers.get_status("ordinary").state is UpstreamState.IDLE
         found = await servers.get_catalogue("ordinary", caller())
-        assert [tool["name"] for tool in found.tools] == ["echo", "add", "fail", "slow", "progress", "where"]
+        assert [tool["name"] for tool in found.tools] == [
+            "echo",
+            "add",
+            "fail",
+            "slow",
+            "progress",
+            "ask",
+            "log",
+            "change",
+        ]
         assert [one["uri"] for one in found.resources] == ["memo://notes"]
         assert found.instructions == "Be ordinary."
         assert found.protocol == ("2025-11-25" if era is ProtocolEra.LEGACY else "2026-07-28")

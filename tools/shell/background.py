@@ -8,11 +8,13 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.shell import shells
 from tools.shell.bash import MEANINGS, format_planted_warning
+from tools.shell.classify import KEYS
 from tools.shell.definitions import BashKillArguments, BashOutputArguments, BashWaitArguments, BashWriteArguments
 from tools.shell.output import make_readable
 from tools.shell.shells import ShellSession
 
 STEP = 1.0
+INTERRUPTS = frozenset("\x03\x1a\x1c")
 
 
 async def show_shell_output(ctx: Context, args: BashOutputArguments) -> Ending:
@@ -68,7 +70,10 @@ async def write_to_shell(ctx: Context, args: BashWriteArguments) -> Ending:
         )
     text = args.get("content", "") + ("\n" if args.get("press_enter") else "")
     start = shell.screen.read
-    await shell.child.write(text.encode("utf-8", "replace"))
+    if shell.takes_lines and args.get("content", "") not in KEYS:
+        shell.notes.append(text)
+    shell.interrupted = shell.interrupted or not INTERRUPTS.isdisjoint(text)
+    await shell.type_text(text.encode("utf-8", "replace"))
     shell.screen.mark_searched()
     await shell.wait_for_quiet(1.0)
     return build_output_answer(shell, make_readable(shell.screen.take_new_text()), start)

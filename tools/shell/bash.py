@@ -1,15 +1,14 @@
 """Runs a line: in a new shell, in one that stays open, or in the background."""
 
 import re
-import secrets
 import time
 from collections.abc import Sequence
 
 import anyio
 
 from mcp_server.model.context import Context
-from mcp_server.model.results import Done, Ending
-from tools.shell import shells
+from mcp_server.model.results import Done, Ending, Refusal
+from tools.shell import kept_shell, shells
 from tools.shell.current_folder import NUL, raise_if_elsewhere
 from tools.shell.definitions import LONGEST, BashArguments
 from tools.shell.output import make_readable
@@ -94,6 +93,7 @@ async def _open_shell(ctx: Context, args: BashArguments, name: str) -> ShellSess
     await shell.wait_for_quiet(2.0)
     await shells.raise_if_broken(ctx, shell)
     shell.screen.take_new_text()
+    shell.fresh = await kept_shell.read_state(shell)
     return shell
 
 
@@ -102,12 +102,20 @@ async def _run_in_shell(ctx: Context, args: BashArguments, name: str) -> Ending:
     shell = await _open_shell(ctx, args, name)
     shells.raise_if_profile_lower(ctx, shell)
     limit = get_time_limit(args, USUAL, LONGEST)
-    mark = f"menugate-{secrets.token_hex(8)}"
-    # The mark is written in two pieces, so that the terminal's echo of this line is not taken for output.
-    report = f"printf '\\n%s%s %s\\n' {mark[:8]} {mark[8:]} \"$?\""
-    before = shell.screen.total
+    async with kept_shell.take_turn(shell, limit):
+        typed = shell.typed
+        await kept_shell.require_same_shell(ctx, shell, args)
+        if typed != shell.typed:
+            raise Refusal(kept_shell.LATER)
+        return await _type_line(ctx, shell, args["command"], limit)
+
+
+async def _type_line(ctx: Context, shell: ShellSession, line: str, limit: float) -> Ending:
+    report = kept_shell.begin_waiting(shell).decode()
+    mark, before = shell.waits_for
     shell.screen.take_new_text()
-    await shell.child.write(type_whole(args["command"], report))
+    kept_shell.note_line(shell, line)
+    await shell.type_text(type_whole(line, report))
     with anyio.move_on_after(limit):
         while (
             f"\n{mark} " not in (said := shell.screen.get_text_since(before).replace("\r\n", "\n"))
@@ -145,7 +153,7 @@ def type_whole(command: str, report: str) -> bytes:
             pieces, size = [*pieces, ""], len(typed.encode())
         pieces[-1] += typed
     text = "\\\n".join(f"$'{piece}'" for piece in pieces)
-    return f"eval -- {text}; {report}\n".encode()
+    return f"eval -- {text}; {report}".encode()
 
 
 async def _wait_with_progress(ctx: Context, shell: ShellSession, limit: float) -> bool:

@@ -24,6 +24,7 @@ from tools.shell.verdicts import CommandKind, NeedsApproval
 MAX_CHARS = 4_000
 READABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\U0010ffff]*")
 """A carriage return or an escape shows one thing and does another."""
+WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
 SPLIT_WORD = re.compile(r"[^\s]\\\n[^\s]")
 TYPED = "what you type may become part of any command"
 
@@ -43,7 +44,7 @@ def demand_running(args: Arguments) -> Demand:
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
     if verdict.kind is not CommandKind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
-    return _demand_approval(args["command"], verdict.because)
+    return demand_approval(args["command"], verdict.because)
 
 
 KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
@@ -52,10 +53,10 @@ KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
 
 def demand_typing(args: Arguments) -> Demand:
     content = args.get("content", "")
-    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else _demand_approval(content, TYPED)
+    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else demand_approval(content, TYPED)
 
 
-def _demand_approval(line: str, because: str) -> Demand:
+def demand_approval(line: str, because: str) -> Demand:
     """If the sandbox keeps git from writing its own folder, approval would be useless: name what can do it instead."""
     demand = Demand(Effect.EXEC, Profile.NORMAL, because, True, Profile.TRUSTED)
     vain = find_vain_call(line)
@@ -101,6 +102,13 @@ def find_vain_call(line: str) -> VainGitCall | None:
 
 def _find_calls_within(line: str) -> list[GitCall]:
     return [call for words in _list_all_commands(line) for call in find_git_calls(words, _find_calls_within)]
+
+
+def list_words(line: str) -> set[str]:
+    """List everything in the line that may become the name of a command, as it is written and as bash reads it."""
+    read = read_line(line) if len(line) <= MAX_CHARS else None
+    commands = read.list_commands(documents=True) if read else ()
+    return {*WORD.findall(line), *(word.text for command in commands for word in command.words)}
 
 
 def _list_all_commands(line: str) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""In which folder will this line run? The same line means something else in another folder."""
+"""In which folder will this line run, and in which shell? The same line means something else in another one."""
 
 import posixpath
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
+from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.shells import ShellSession
 
 NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
@@ -25,17 +26,20 @@ async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
         await _raise_unless_folder(ctx, args.get("exec_dir"))
         return {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
-    return _build_facts(shell)
+    async with take_turn(shell, PATIENCE):
+        return await read_shell_facts(ctx, shell, args["command"])
 
 
 async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     name = args.get("bash_id") or args.get("shell_id") or ""
     shell = shells.find_shell(ctx, name) if name else None
-    return _build_facts(shell) if shell is not None else {}
-
-
-def _build_facts(shell: ShellSession) -> Mapping[str, str]:
-    return {"the shell stands in": shell.describe_folder(), "its id": shell.id}
+    if shell is None:
+        return {}
+    if not shell.takes_lines or shell.is_busy or shell.turn.locked():
+        runs = shell.command or "a line that was typed before"
+        return {"the shell stands in": shell.describe_folder(), "its id": shell.id, "it runs": runs}
+    async with take_turn(shell, PATIENCE):
+        return await read_shell_facts(ctx, shell, args.get("content", ""))
 
 
 async def _raise_unless_folder(ctx: Context, wanted: str | None) -> None:

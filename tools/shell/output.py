@@ -98,3 +98,30 @@ def make_readable(text: str) -> str:
     if len(sample) >= ENOUGH and odd > BINARY * len(sample):
         return f"[{len(text):,} characters of output that is not text]"
     return text
+
+
+@dataclass
+class Capture:
+    """Takes the part of the output between two marks, which nobody else sees."""
+
+    begin: bytes
+    end: bytes
+    inside: bytes | None = None
+    """What stands between the marks; None until all of it has arrived."""
+    _held: bytes = b""
+
+    def take(self, piece: bytes, last: bool = False) -> bytes:
+        """Return the output that is not between the marks, as far as that is certain."""
+        held = self._held + piece
+        before, _, rest = held.partition(self.begin)
+        inside, ended, after = rest.partition(self.end)
+        if ended and self.inside is None:
+            self.inside, self._held = inside, b""
+            return before + after
+        self._held = b"" if self.inside is not None or last else held
+        return held if self.inside is not None or last else b""
+
+    def stop(self) -> bytes:
+        """Return what was held back for marks that did not come."""
+        held, self._held = self._held, b""
+        return held

@@ -16,7 +16,8 @@ from mcp_server.model.processes import ChildProcess, Command, OutputOverflow, ma
 from mcp_server.model.regex import describe_pattern_danger
 from mcp_server.model.results import Code, Problem, Refusal
 from tools.shell.definitions import build_shell_label
-from tools.shell.output import WINDOW, Screen, make_readable
+from tools.shell.output import WINDOW, Capture, Screen, make_readable
+from tools.shell.shell_state import ShellState
 
 PREFIX = "bash_"
 MAX_SHELLS = 32
@@ -53,6 +54,20 @@ class ShellSession:
     screen: Screen = field(default_factory=Screen)
     begun: float = field(default_factory=time.monotonic)
     over_time: bool = False
+    fresh: ShellState | None = None
+    """What names meant in it when it was new; None if it did not say."""
+    notes: list[str] = field(default_factory=list[str])
+    """What was typed into it that may have changed what names mean."""
+    typed: int = 0
+    """How often something was typed into it."""
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held by the one line that runs in it, or that looks at it."""
+    waits_for: tuple[str, int] = ("", 0)
+    """The mark that it prints when its last line has ended, and from where on."""
+    interrupted: bool = False
+    """Since then, a key was typed that may have ended the line before its mark."""
+    capture: Capture | None = None
+    """Takes what it says about itself, which is no output."""
     planted: tuple[str, ...] = ()
     """New files that other programs obey, as far as they were looked for."""
     _news: anyio.Event = field(default_factory=anyio.Event)
@@ -86,6 +101,8 @@ class ShellSession:
                 self._add_output(b"", last=True)
 
     def _add_output(self, piece: bytes, last: bool = False) -> None:
+        if self.capture is not None:
+            piece = self.capture.take(piece, last)
         self.screen.add(piece, last)
         news, self._news = self._news, anyio.Event()
         news.set()
@@ -141,6 +158,26 @@ class ShellSession:
                 if waited.cancelled_caught:
                     return
                 waiting = pause
+
+    @property
+    def takes_lines(self) -> bool:
+        """False if it runs a program of its own, which would get a line as its input."""
+        return not self.command
+
+    @property
+    def is_busy(self) -> bool:
+        mark, start = self.waits_for
+        return bool(mark) and f"\n{mark} " not in self.screen.get_text_since(start).replace("\r\n", "\n")
+
+    def release_capture(self) -> None:
+        """Show what was held back after all, if it did not become what was waited for."""
+        if self.capture is not None:
+            capture, self.capture = self.capture, None
+            self.screen.add(capture.stop())
+
+    async def type_text(self, text: bytes) -> None:
+        self.typed += 1
+        await self.child.write(text)
 
     def describe_folder(self) -> str:
         """Return its current folder. If that is unknown, any output may mean that it has changed."""

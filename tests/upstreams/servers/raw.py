@@ -29,6 +29,16 @@ def refuse(id: Any, code: int, message: str) -> None:
     send({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 
 
+def request(id: int | str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Ask, and serve what else comes until the reply."""
+    send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    while True:
+        message = json.loads(sys.stdin.readline())
+        if "method" not in message and message["id"] == id:
+            return message
+        handle(message)
+
+
 def text(words: str, **more: object) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}], **more}
 
@@ -139,14 +149,12 @@ def call(id: int, params: dict[str, Any]) -> None:
         case "ask":
             schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
             question = {"message": "Which colour?", "requestedSchema": schema}
-            send({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": question})
-            reply = json.loads(sys.stdin.readline())
-            answer(id, text(json.dumps(reply.get("result") or reply.get("error"))))
+            reply = request("q1", "elicitation/create", question)
+            answer(id, text(json.dumps(reply.get("result", reply.get("error")))))
         case "other_requests":
             replies: list[Any] = []
             for number, method in enumerate(("sampling/createMessage", "roots/list", "ping", "nonsense")):
-                send({"jsonrpc": "2.0", "id": 100 + number, "method": method, "params": {}})
-                reply = json.loads(sys.stdin.readline())
+                reply = request(100 + number, method, {})
                 replies.append([method, reply.get("result", reply.get("error", {}).get("code"))])
             answer(id, text(json.dumps(replies)))
         case _:
