@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -40,6 +40,8 @@ from mcp_server.wire.server import MenuServer
 if TYPE_CHECKING:
     from mcp_server.calls.pipeline import Pipeline
     from mcp_server.calls.request import CallRequest
+    from mcp_server.catalogues import CatalogueFollower
+    from mcp_server.config.upstream_tools import MountedTools
     from mcp_server.guards.jail import Jail
     from mcp_server.guards.processes.choose import SandboxChooser
     from mcp_server.guards.processes.commands import CommandHost
@@ -89,11 +91,33 @@ class LazyRedactor:
 class UpstreamPort:
     """The way to the servers behind menugate, which is built when a call or a list first needs it."""
 
-    build: "Callable[[], Upstreams | None]" = lambda: None
+    build: "Callable[[], CatalogueFollower] | None" = None
+    """None if nothing is mounted."""
+
+    def set_up(
+        self, mounted: "MountedTools | None", core: "Core", pipeline: "LazyPipeline", reload: ConfigurationReload
+    ) -> None:
+        if mounted is not None:
+            from mcp_server.catalogues import build_catalogue_follower  # most people mount nothing
+
+            self.build = partial(build_catalogue_follower, mounted, core, pipeline, reload)
 
     @cached_property
+    def follower(self) -> "CatalogueFollower | None":
+        return self.build() if self.build else None
+
+    @property
     def port(self) -> "Upstreams | None":
-        return self.build()
+        return self.follower.servers if self.follower else None
+
+    def ask_unknown(self) -> None:
+        """Ask the servers that have never said what they offer."""
+        if self.follower:
+            self.follower.ask_unknown()
+
+    async def close(self) -> None:
+        if vars(self).get("follower") is not None and self.follower:
+            await self.follower.close()
 
 
 @dataclass(frozen=True)
@@ -214,9 +238,11 @@ class App:
             loop.call_later(AFTER_FIRST_LIST, self.core.store.wake)
             # The first call needs this; start early so that it does not wait.
             loop.call_later(AFTER_FIRST_LIST, lambda: loop.run_in_executor(None, find_linked_files))
+            loop.call_later(AFTER_FIRST_LIST, self.core.upstreams.ask_unknown)
         else:
             await self.core.store.wait_until_ready()
             self.pipeline.open()
+            self.core.upstreams.ask_unknown()
         # Install the handler before announcing that the signal is understood.
         self.reload.stoppable = install_stop_handler(lambda: tasks.append(loop.create_task(self._end_after_signal())))
         works = (self._follow_changes(changed), self.core.session_objects.sweep_until_stopped(), self.reload.follow())
@@ -229,6 +255,7 @@ class App:
             for task in tasks:
                 task.cancel()
             await self.core.session_objects.close()
+            await self.core.upstreams.close()
             await self.pipeline.close()
             # After the last child has ended: until then a child must be able to find its server.
             self.reload.close()

@@ -34,6 +34,7 @@ from mcp_server.config.prompts import PromptError
 from mcp_server.installation import build_host_paths
 from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.tool_packs import Pack
+from mcp_server.model.tools import LazyFunction
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import BuildError, Settings, read_variable
 from mcp_server.state.engine.rows import Clock, WallClock
@@ -57,11 +58,12 @@ if TYPE_CHECKING:
     from mcp_server.wire.telemetry import TelemetryHandle
 
 log = logging.getLogger("menugate")
+LISTABLE = LazyFunction("mcp_server.wire.translate:find_wire_fault")
 
 
 def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
     """Load the configuration, or raise `BuildError` with every fault."""
-    configuration = load_configuration(settings, packs)
+    configuration = load_configuration(settings, packs, find_wire_fault=LISTABLE)
     if isinstance(configuration, ConfigFaults):
         raise BuildError(str(configuration))
     menus = configuration.policy.menus
@@ -105,20 +107,23 @@ def assemble_app(configuration: Configuration, settings: Settings, clock: Clock)
         core=core,
         pipeline=pipeline,
         notifier=handlers.notices,
-        reload=ConfigurationReload(
-            configuration,
-            settings,
-            core.current_policy,
-            core.postures,
-            handlers.listings.judge_by,
-            core.store,
-            KnownSecrets(settings, core.redactor.learn),
-        ),
+        reload=build_reload(configuration, settings, core, pipeline, handlers),
         server=build_mcp_server(settings, handlers, telemetry),
         health=build_health_response(core.posture_changes, configuration.library.config, settings.person),
         token=token,
         stop_telemetry=telemetry.stop if telemetry else None,
     )
+
+
+def build_reload(
+    configuration: Configuration, settings: Settings, core: Core, pipeline: LazyPipeline, handlers: Handlers
+) -> ConfigurationReload:
+    """Everything that changes the policy of a running server: its files, and the servers behind it."""
+    secrets, judge_by = KnownSecrets(settings, core.redactor.learn), handlers.listings.judge_by
+    live = (core.current_policy, core.postures, judge_by, core.store, secrets)
+    reload = ConfigurationReload(configuration, settings, *live)
+    core.upstreams.set_up(configuration.mounted, core, pipeline, reload)
+    return reload
 
 
 def build_core(
@@ -195,7 +200,7 @@ def build_handlers(
         owner=settings.person,
         pinned=settings.mode,
         instructions=partial(format_endpoint_instructions, configuration),
-        schema_of=make_schema_lookup(policy.tools),
+        schema_of=make_schema_lookup(lambda: core.current_policy.policy.tools),
         patience=settings.answer_seconds,
     )
 
@@ -223,9 +228,9 @@ def load_http_token(settings: Settings) -> str | None:
 
 def collect_secrets(configuration: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
     """Collect the values that must never appear in any output."""
-    review = configuration.library.config.review
-    candidates = (*settings.secret_values, token, read_variable(review.key) if review else "")
-    return tuple(secret for secret in candidates if secret)
+    review, upstreams = configuration.library.config.review, configuration.library.config.upstreams
+    own = (token, read_variable(review.key) if review else "")
+    return tuple(filter(None, (*settings.secret_values, *(upstreams.secrets if upstreams else ()), *own)))
 
 
 def log_failure(what: str, fault: BaseException) -> None:

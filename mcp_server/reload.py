@@ -8,10 +8,11 @@ permissions wait, whatever happens to the file meanwhile."""
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -38,6 +39,9 @@ from mcp_server.state.servers import Server, load_servers, publish_server, withd
 from mcp_server.state.store import Store
 from mcp_server.state.trust import Trusted
 from mcp_server.watch import FileWatch
+
+if TYPE_CHECKING:
+    from mcp_server.model.upstreams import Catalogue
 
 log = logging.getLogger("menugate")
 SECONDS = 0.15
@@ -253,15 +257,37 @@ class ConfigurationReload:
         combined = combine_configurations([*self._older, self.held])
         policy = replace(
             self.current_policy.policy,
+            tools=combined.policy.tools,
+            menus=combined.policy.menus,
             rules=combined.policy.rules,
             ceiling=combined.policy.ceiling,
             budget=combined.policy.budget,
+            unfit=combined.policy.unfit,
+            meant=combined.policy.meant,
         )
         self.current_policy.policy = policy
         self.current_policy.keeps_glances = self.held.library.config.glance
         self.changed(policy)
         self.postures.limits = get_limits(combined, self.settings)
         self._behind = self._moved = True
+
+    def take_catalogues(self, catalogues: "Mapping[str, Catalogue]") -> None:
+        """Put the tools that servers offer now into force, with the menus and rules about them, all at once."""
+        versions = {id(one): self._mount(one, catalogues) for one in (*self._operators, *self._owns, self.held)}
+        self._operators = tuple(versions[id(one)] for one in self._operators)
+        self._owns = tuple(versions[id(one)] for one in self._owns)
+        self.held = versions[id(self.held)]
+        self._apply_configuration()
+
+    def _mount(self, version: Configuration, catalogues: "Mapping[str, Catalogue]") -> Configuration:
+        from mcp_server.config.upstream_tools import mount_catalogues  # most people mount nothing
+
+        if version.mounted is None:
+            return version
+        mounted = mount_catalogues(version, replace(version.mounted, catalogues=catalogues))
+        operator_text = version.said.get(self.settings.config) if self.settings.config else None
+        applied = apply_configuration(mounted, self.settings, operator_text)
+        return applied if isinstance(applied, Configuration) else version
 
     def _build_with_operators(self, version: Configuration) -> Configuration:
         operator_text = version.said.get(self.settings.config) if self.settings.config else None

@@ -143,7 +143,7 @@ class Pipeline:
         policy = self.current_policy.policy
         if policy is not call.policy:
             # New rules may be about places, and this call may not have been the one that took them over.
-            call = self.resolver.follow_links(call, policy)
+            call = self.resolver.follow_links(replace(call, tool=policy.tools.get(call.tool.name, call.tool)), policy)
         return await self.resolver.look_through_tree(call) if call.tool.tree else call
 
     async def begin_call(
@@ -170,8 +170,9 @@ class Pipeline:
         spent = live.common.spending.get_budget_use(in_phase)
         within = call.request.within.tool if call.request.within else None
         judged = Call(call.tool.name, call.arguments, approved, spent, within, call.led, call.beneath)
-        session = replace(live.session, mode=mode.name) if mode else live.session
-        decision = decide(call.tool, judged, session, posture, self.current_policy.policy)
+        policy, session = self.current_policy.policy, replace(live.session, mode=mode.name) if mode else live.session
+        # The tool of another server may have disappeared since.
+        decision = decide(policy.tools.get(call.tool.name), judged, session, posture, policy)
         if mode or decision.verdict is not Verdict.ALLOW or not call.tool.looks_there(call.arguments):
             return decision
         # Earlier calls may have left something where it would run.

@@ -16,6 +16,8 @@ from mcp_server.policy.upstream_trim import trim_result
 if TYPE_CHECKING:
     from mcp_server.calls.request import ResolvedCall
 
+STAMP = "io.modelcontextprotocol/serverInfo"
+"""What the newest revision writes into every result about the server at hand, which for clients is menugate."""
 NO_SERVERS = Problem(Code.NOT_GRANTED, "this tool may not reach other servers.", "Call their tools by name instead.")
 
 
@@ -40,7 +42,8 @@ def read_result(server: str, result: WireResult) -> Relayed:
         # Only the newest revision allows it, and its clients understand text as well.
         blocks = blocks or ({"type": "text", "text": json.dumps(data, ensure_ascii=False)},)
         data = None
-    return Relayed(blocks, data, result.get("isError") is True, cast(Mapping[str, Any], extra))
+    kept = {key: value for key, value in cast(Mapping[str, Any], extra).items() if key != STAMP}
+    return Relayed(blocks, data, result.get("isError") is True, kept)
 
 
 def _is_block(block: Any) -> bool:

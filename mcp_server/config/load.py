@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from itertools import product
 from pathlib import Path
@@ -25,12 +26,13 @@ from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
 from mcp_server.policy.network import build_web_rules
-from mcp_server.policy.rules import compile_rules
+from mcp_server.policy.rules import compile_rules, find_rule_server
 from mcp_server.settings import BuildError, Settings
 from mcp_server.state.trust import Trusted
 from tools.catalog import CATALOG, READ_LINE
 
 if TYPE_CHECKING:
+    from mcp_server.config.upstream_tools import MountedTools
     from mcp_server.config.value_references import MountPlaces
 
 # First the files that need no rules: menus, stages, hosts and the operator's settings.
@@ -65,7 +67,8 @@ def load_config_files(
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
     hosts = Hosts((*operator.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
-    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name))
+    servers = operator.upstreams.names if operator.upstreams else ()
+    faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name, servers))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
     modes = tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None)
@@ -103,6 +106,8 @@ class Configuration:
     words: Prompts
     said: Mapping[Path, str] = field(default_factory=dict[Path, str])
     """The texts of the operator's file and the workspace's own, as they were read."""
+    mounted: "MountedTools | None" = None
+    """The tools of the servers behind menugate; None if nothing is mounted."""
 
 
 def load_installed_packs() -> tuple[Pack, ...]:
@@ -128,6 +133,7 @@ def load_configuration(
     bare: bool = False,
     unheard: bool = False,
     texts: Mapping[Path, str | None] | None = None,
+    find_wire_fault: Callable[[Tool], str | None] = lambda _: None,
 ) -> Configuration | ConfigFaults:
     """Read and check everything on disk; return every fault at once if there are any. `bare` leaves out installed
     packs, `unheard` the workspace's own settings. `texts` replace files by what they held before; None for the
@@ -155,26 +161,37 @@ def load_configuration(
         meant=clean_arguments,
         read_line=READ_LINE,
     )
-    return apply_configuration(
-        Configuration(all_packs, library, policy, Posture(), own, False, Prompts(())), settings, operator_text
-    )
+    configuration = Configuration(all_packs, library, policy, Posture(), own, False, Prompts(()))
+    if library.config.upstreams is not None and library.config.upstreams.mounts:
+        from mcp_server.config.upstream_tools import mount_known_servers  # most people mount nothing
+
+        configuration = mount_known_servers(configuration, settings, find_wire_fault)
+    return apply_configuration(configuration, settings, operator_text)
 
 
 def apply_configuration(
     configuration: Configuration, settings: Settings, operator_text: str | None
 ) -> Configuration | ConfigFaults:
     """Apply the operator's and the workspace's settings: rules, ceilings, budgets and prompts."""
-    operator, own, tools = configuration.library.config, configuration.own, configuration.policy.tools
+    operator, own = configuration.library.config, configuration.own
     trusted = Trusted(settings.secrets).is_trusted(settings.workspace, own.digest)
-    rules = compile_all_rules(operator.rules, own, trusted, tools, settings)
+    tools = {name: tool for name, tool in configuration.policy.tools.items() if tool.written is None}
+    servers = operator.upstreams.names if operator.upstreams else ()
+    rules = compile_all_rules(operator.rules, own, trusted, tools, settings, servers)
     if isinstance(rules, ConfigFaults):
         return rules
-    rules = Rules((*rules.every, *build_web_rules(operator.web, tools)))
+    policy = replace(configuration.policy, rules=rules)
+    if configuration.mounted is not None:
+        from mcp_server.config.upstream_tools import build_mounted_policy
+
+        policy, mounted = build_mounted_policy(configuration, settings, trusted)
+        configuration = replace(configuration, mounted=mounted)
+    rules = Rules((*policy.rules.every, *build_web_rules(operator.web, policy.tools)))
     limits, budget = build_limits(settings, operator, own.max_profile), narrow_budget(operator.budget, own.budget)
     texts = {settings.workspace / FILE: own.texts[FILE]} if FILE in own.texts else {}
     return replace(
         configuration,
-        policy=replace(configuration.policy, rules=rules, ceiling=limits.ceiling, budget=budget, web=operator.web),
+        policy=replace(policy, rules=rules, ceiling=limits.ceiling, budget=budget, web=operator.web),
         posture=limits.posture,
         trusted=trusted,
         words=Prompts(list_prompt_folders(settings, operator.prompts, own if trusted else WorkspaceConfig())),
@@ -274,13 +291,18 @@ def load_workspace_config(settings: Settings, texts: Mapping[Path, str | None]) 
 
 
 def compile_all_rules(
-    operators: Sequence[RuleText], own: WorkspaceConfig, trusted: bool, tools: Mapping[str, Tool], settings: Settings
+    operators: Sequence[RuleText],
+    own: WorkspaceConfig,
+    trusted: bool,
+    tools: Mapping[str, Tool],
+    settings: Settings,
+    servers: Sequence[str] = (),
 ) -> Rules | ConfigFaults:
     """Compile the operator's rules and the workspace's. Each file must be valid by itself: a rule that stands in both
-    is not a duplicate in either."""
+    is not a duplicate in either. Rules about the tools of `servers` are compiled later, when those are known."""
     roots = (str(settings.workspace),)
-    operator_rules = compile_rules(operators, tools, READ_LINE, roots)
-    workspace_rules = compile_rules(own.rules, tools, READ_LINE, roots)
+    operator_rules = compile_rules(leave_out_servers(operators, servers), tools, READ_LINE, roots)
+    workspace_rules = compile_rules(leave_out_servers(own.rules, servers), tools, READ_LINE, roots)
     if not isinstance(operator_rules, Rules) or not isinstance(workspace_rules, Rules):
         faults = [
             fault
@@ -297,6 +319,14 @@ def compile_all_rules(
         if (rule.kind, rule.source, rule.text) in sources
     ]
     return Rules((*operator_rules.every, *kept_rules))
+
+
+def leave_out_servers(rules: Sequence[RuleText], servers: Sequence[str]) -> Sequence[RuleText]:
+    """Leave out the rules about tools of these servers."""
+    if not servers:
+        return rules
+    named = ((rule, find_rule_server(rule.text)) for rule in rules)
+    return [rule for rule, server in named if server is None or not any(fnmatchcase(one, server) for one in servers)]
 
 
 def list_prompt_folders(settings: Settings, operators: Path | None, own: WorkspaceConfig) -> tuple[PromptFolder, ...]:

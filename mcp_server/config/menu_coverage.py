@@ -24,12 +24,16 @@ CHANGING = frozenset(Effect) - READING - {Effect.EXEC}
 
 
 def validate_tool_coverage(
-    registered: Mapping[str, Tool], drafts: ModeDrafts, longest_name: int = LONGEST_NAME
+    registered: Mapping[str, Tool],
+    drafts: ModeDrafts,
+    longest_name: int = LONGEST_NAME,
+    servers: Collection[str] = (),
 ) -> list[ConfigFault]:
+    """`servers`: those under `mcpServers`, whose tools are not known yet."""
     findings = FaultCollector()
     placed = {entry.text for draft in drafts.modes for entry in draft.tools}
     for draft in drafts.modes:
-        _check_entries(draft, registered, findings)
+        _check_entries(draft, registered, servers, findings)
     if drafts.complete:
         _check_all_placed(registered, placed, findings)
         _check_none_empty(drafts.modes, findings)
@@ -57,7 +61,9 @@ def find_tool_source(tool: Tool) -> SourceLocation:
     return SourceLocation(code.co_filename, code.co_firstlineno, 1, tool.name)
 
 
-def _check_entries(draft: ModeDraft, registered: Mapping[str, Tool], findings: FaultCollector) -> None:
+def _check_entries(
+    draft: ModeDraft, registered: Mapping[str, Tool], servers: Collection[str], findings: FaultCollector
+) -> None:
     first: dict[str, SourceLocation] = {}
     choosable = [name for name, tool in registered.items() if not _is_always_there(tool)]
     for entry in draft.tools:
@@ -66,10 +72,15 @@ def _check_entries(draft: ModeDraft, registered: Mapping[str, Tool], findings: F
             findings.add(
                 entry.place, f"`{name}` is available in every mode; remove it from the menu `{draft.name.text}`"
             )
-        elif tool is None:
-            findings.add(entry.place, f"there is no tool {quote_exactly(name)}", name, choosable)
         elif name in first:
             findings.add(entry.place, f"`{name}` is already on this menu, in {first[name].source}")
+        elif ":" in name:
+            # Which tools a server has is known only once it has run.
+            server = name.partition(":")[0]
+            if server not in servers:
+                findings.add(entry.place, f"there is no server {quote_exactly(server)}", server, servers)
+        elif tool is None:
+            findings.add(entry.place, f"there is no tool {quote_exactly(name)}", name, choosable)
         first.setdefault(name, entry.place)
 
 

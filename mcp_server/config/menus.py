@@ -37,7 +37,11 @@ OWN = ("title", "when")
 NAME = LineField(
     40, r"(?!root$)[a-z][a-z0-9]*([_-][a-z0-9]+)*", "lower-case letters, digits, single `-` or `_`, not `root`"
 )
-TOOL = LineField(64, r"[A-Za-z0-9_-]+", "a tool's name: letters, digits, `_` and `-`")
+TOOL = LineField(
+    300,
+    r"[A-Za-z0-9_-]+|[A-Za-z0-9._-]+:[A-Za-z0-9_.*?/\[\]!-]+",
+    "a tool's name: letters, digits, `_` and `-`, or `server:tool`, in which `*` stands for anything",
+)
 TITLE = LineField(40, r".*[^0-9].*", "more than a number")
 SENTENCE = LineField(240, r".*\.", "a sentence that ends with a full stop")
 CLAUSE = LineField(90, r"(?![Uu]se ).*[^.]", "what follows `Use it`, such as `to read code`, without a full stop")

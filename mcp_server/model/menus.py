@@ -1,7 +1,7 @@
 """What is on the menu? The modes in their order, the tools of each, and the kind of list a host gets."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -22,6 +22,17 @@ class Mode:
     triggers: tuple[str, ...] = ()
 
     @property
+    def servers(self) -> frozenset[str]:
+        """The servers that its entries name, before they are expanded."""
+        return frozenset(entry.partition(":")[0] for entry in self.tools if ":" in entry)
+
+    def expand(self, find_tools: Callable[[str], Iterable[str]]) -> "Mode":
+        if not self.servers:
+            return self
+        tools = (name for entry in self.tools for name in (find_tools(entry) if ":" in entry else (entry,)))
+        return replace(self, tools=tuple(dict.fromkeys(tools)))
+
+    @property
     def description(self) -> str:
         return f"{self.role} {self.goal} {self.offers} Use it {self.when}. Remember: {self.remember}"
 
@@ -38,6 +49,10 @@ class Menus:
     def find_modes_with(self, tool: str) -> tuple[Mode, ...]:
         """Return the modes that list a tool, in menu order."""
         return self._by_tool.get(tool, ())
+
+    def expand(self, find_tools: Callable[[str], Iterable[str]]) -> "Menus":
+        """Return the menus with the tools of other servers in place of entries such as `server:*`."""
+        return Menus(tuple(mode.expand(find_tools) for mode in self.modes))
 
     @cached_property
     def by_name(self) -> Mapping[str | None, Mode]:

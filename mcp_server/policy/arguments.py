@@ -216,23 +216,29 @@ def normalize_arguments(schema: Any, value: Any) -> Any:
     return value
 
 
-def build_argument_cleaner(
-    tools: Mapping[str, Tool], fixing: Mapping[str, Tool] | None = None
-) -> Callable[[str, Arguments], Arguments]:
-    """Build `Policy.meant`, which drops arguments that say nothing, and adds those that the operator fixed.
+def build_argument_cleaner(tools: Mapping[str, Tool]) -> Callable[[str, Arguments], Arguments]:
+    """Build `Policy.meant`, which drops arguments that say nothing.
 
     Many hosts fill in every optional argument, with null, or with an empty string that the schema does not accept.
     Arguments of other packs' tools stay as they are: there null may mean something."""
 
     def drop_nulls(name: str, arguments: Arguments) -> Arguments:
-        if fixing and name in fixing:
-            # A value of the caller's own stays, and the check refuses it.
-            return {**fixing[name].fixed, **arguments}
         if all(isinstance(one, SETTLED) and one != "" for one in arguments.values()):
             return arguments
         return _drop_empty_entries(tools[name].arguments, arguments) if name in tools else arguments
 
     return drop_nulls
+
+
+def add_fixed_arguments(
+    clean: Callable[[str, Arguments], Arguments], fixing: Mapping[str, Tool]
+) -> Callable[[str, Arguments], Arguments]:
+    """Add the arguments that the operator fixed. A value of the caller's own stays, and the check refuses it."""
+
+    def get_meant(name: str, arguments: Arguments) -> Arguments:
+        return {**fixing[name].fixed, **arguments} if name in fixing else clean(name, arguments)
+
+    return get_meant if fixing else clean
 
 
 def _drop_empty_entries(schema: Any, value: Any) -> Any:

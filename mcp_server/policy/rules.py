@@ -74,6 +74,41 @@ def compile_rules(
     return tuple(faults) if faults else Rules(tuple(draft.rule for draft in drafts))
 
 
+def compile_mounted_rules(
+    texts: Sequence[RuleText], tools: Mapping[str, Tool], read: ReadLine, roots: Sequence[str]
+) -> tuple[Rules, Mapping[str, str]]:
+    """Compile valid rules for tools that change while the server runs: those of other servers, besides our own.
+
+    A rule may name a tool that does not exist at the moment. One that narrows and cannot be applied to a tool bars that
+    tool; these are returned with the reasons."""
+    rules: list[Rule] = []
+    barred: dict[str, str] = {}
+    for text in texts:
+        try:
+            rules.append(_make_draft(text, tools, read, roots).rule)
+        except (MalformedRule, Impossible) as reason:
+            if text.kind is not RuleKind.ALLOW:
+                message = f"the {text.kind} rule {quote_text(text.text)} cannot be applied to it: {reason}"
+                barred |= dict.fromkeys(find_mounted_tools(text.text, tools), message)
+    return Rules(tuple(rules)), barred
+
+
+def find_mounted_tools(text: str, tools: Mapping[str, Tool]) -> list[str]:
+    """Find the tools of other servers that a rule names."""
+    pattern = parse_rule(text).tool
+    wild = any(mark in pattern for mark in "*?[")
+    return [tool.name for tool in tools.values() if tool.written and _is_called(tool, pattern, wild)]
+
+
+def find_rule_server(text: str) -> str | None:
+    """Return the server that a rule names, which may have wildcards; None if it names none, or is not valid."""
+    try:
+        server, colon, _ = parse_rule(text).tool.partition(":")
+    except MalformedRule:
+        return None
+    return server if colon else None
+
+
 def _make_fault(text: RuleText, reason: str) -> RuleFault:
     return RuleFault(text.source, f"{text.kind} rule {quote_text(text.text)}: {reason}")
 
@@ -151,6 +186,9 @@ def _check_pattern(predicate: Predicate, place: bool, roots: Sequence[str]) -> N
 def _find_named_tools(pattern: str, kind: RuleKind, tools: Mapping[str, Tool]) -> list[Tool]:
     wild = any(mark in pattern for mark in "*?[")
     matches = [tool for tool in tools.values() if _is_called(tool, pattern, wild)]
+    if kind is RuleKind.ALLOW and wild and ":" not in pattern:
+        # `git_*` means menugate's own tools, and must not allow those of a server that calls itself `git`.
+        matches = [tool for tool in matches if tool.written is None]
     named_tools = [tool for tool in matches if not (wild and tool.meta) or kind is RuleKind.BLOCK]
     if named_tools:
         return named_tools

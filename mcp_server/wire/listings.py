@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+from zlib import crc32
 
 from pydantic_core import to_json
 
@@ -13,7 +14,7 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.wire.caller import Caller
-from mcp_server.wire.revisions import COMPLETE, UNCACHED, shape_result
+from mcp_server.wire.revisions import COMPLETE, SHOWN, UNCACHED, shape_result
 from mcp_server.wire.translate import prepare_tool
 
 
@@ -24,9 +25,8 @@ class EncodedTools(list[dict[str, Any]]):
     def json(self) -> bytes:
         return to_json(list(self))
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(tool["name"] for tool in self)
+    keys: tuple[str, ...] = ()
+    """What tells this list from another."""
 
 
 def is_fixed(face: Listing, session: Session, relists: bool | None) -> bool:
@@ -48,6 +48,8 @@ class Listings:
     stamp: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the SDK writes into the `_meta` of every modern result; known once the server is built."""
     _prepared: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict[str, dict[str, dict[str, Any]]])
+    _digests: dict[str, str] = field(default_factory=dict[str, str])
+    """The keys of other servers' tools."""
     _ready: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict[tuple[Any, ...], dict[str, Any]])
 
     def choose_listing(self, caller: Caller) -> Listing:
@@ -61,7 +63,10 @@ class Listings:
         return host.listing if host else Listing.CARRIED
 
     def judge_by(self, policy: Policy) -> None:
-        """Use another policy for the lists; its tools are the same."""
+        """Use another policy for the lists."""
+        if policy.tools is not self.policy.tools or policy.menus is not self.policy.menus:
+            self._prepared.clear()
+            self._digests.clear()
         self.policy = policy
         self._ready.clear()
 
@@ -84,6 +89,17 @@ class Listings:
         meta = tuple(name for name in names if self.policy.tools[name].meta)
         return (*meta, *CARRIERS, *names[len(meta) :])
 
+    def get_list_keys(self, face: Listing, session: Session, posture: Posture) -> tuple[str, ...]:
+        """Return what tells one list from another: the names, and how other servers describe their tools."""
+        return tuple(map(self._get_key, self.get_tool_names(face, session, posture)))
+
+    def _get_key(self, name: str) -> str:
+        if not self.policy.tools[name].written:
+            return name
+        if name not in self._digests:
+            self._digests[name] = f"{name} {crc32(to_json(self._get_prepared_tools(SHOWN)[name]))}"
+        return self._digests[name]
+
     def get_tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
         """Return the answer to `tools/list`; equal requests get the same object."""
         face = self.choose_listing(caller)
@@ -93,7 +109,9 @@ class Listings:
         ready = self._ready.get(key)
         if ready is None:
             tools = self._get_prepared_tools(caller.version)
-            shown = EncodedTools(tools[name] for name in self.get_tool_names(face, session, posture))
+            names = self.get_tool_names(face, session, posture)
+            shown = EncodedTools(tools[name] for name in names)
+            shown.keys = tuple(map(self._get_key, names))
             ready = shape_result({"tools": shown, **COMPLETE, **UNCACHED}, caller.protocol, self.stamp)
             self._ready[key] = ready
         return ready

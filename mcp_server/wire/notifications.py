@@ -165,7 +165,7 @@ class Notifier:
         """Return the listen handler of this audience. Each has its own bus, because a bus does not check who may hear
         what. `watch` represents all who listen to this list over connections without a session."""
         if watch not in self._watches and watch.audience not in self._listeners:
-            watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, self._posture(watch.principal))
+            watch.shows = self._listings.get_list_keys(watch.face, watch.live.session, self._posture(watch.principal))
             self._watches.add(watch)
             self._listeners[watch.audience] = watch
         handler = self._listens.get(watch.audience)
@@ -200,8 +200,8 @@ class Notifier:
         posture = self._posture(watch.principal)
         shown_before = watch.shows
         if shown_before is None and before is not None:
-            shown_before = self._listings.get_tool_names(watch.face, before, posture)
-        watch.shows = self._listings.get_tool_names(watch.face, watch.live.session, posture)
+            shown_before = self._listings.get_list_keys(watch.face, before, posture)
+        watch.shows = self._listings.get_list_keys(watch.face, watch.live.session, posture)
         return watch.shows != shown_before
 
     async def _notify(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:

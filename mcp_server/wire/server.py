@@ -118,7 +118,7 @@ class Handlers:
         watch = self.get_client_list(ctx, who)
         posture = await self.postures.get_for_display(who.principal)
         ready = self.listings.get_tools_list(who, watch.live.session, posture)
-        watch.mark_listed(ready["tools"].names)
+        watch.mark_listed(ready["tools"].keys)
         return ready
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -267,11 +267,19 @@ class Sealed:
         return RequestStateBoundary(RequestStateSecurity(keys=[self.secret]), default_audience=self.audience)
 
 
-def make_schema_lookup(tools: Mapping[str, Tool]) -> Callable[[str], dict[str, Any] | None]:
+def make_schema_lookup(get_tools: Callable[[], Mapping[str, Tool]]) -> Callable[[str], dict[str, Any] | None]:
     """Return the schemas of tools that want arguments repeated in headers; no other schema is needed before the
     gate."""
-    asking = {name: tool for name, tool in tools.items() if "x-mcp-header" in repr(tool.arguments)}
-    return lambda name: dict(asking[name].arguments) if name in asking else None
+    known: tuple[Mapping[str, Tool], dict[str, Tool]] = ({}, {})
+
+    def find_schema(name: str) -> dict[str, Any] | None:
+        nonlocal known
+        tools = get_tools()
+        if tools is not known[0]:
+            known = tools, {name: tool for name, tool in tools.items() if "x-mcp-header" in repr(tool.offered)}
+        return dict(known[1][name].offered) if name in known[1] else None
+
+    return find_schema
 
 
 def build_server(

@@ -11,7 +11,7 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS, Menus
 from mcp_server.model.results import Done, Ending, Picture, Problem, Question, Raw, Relayed
 from mcp_server.model.tools import Tool
 from mcp_server.wire.instructions import describe_menu_enter
-from mcp_server.wire.revisions import COMPLETE, UNCACHED
+from mcp_server.wire.revisions import COMPLETE, UNCACHED, Revision
 
 ALWAYS = {"anthropic/alwaysLoad": True}
 """Keeps a tool loaded in hosts that defer tools behind a search of their own."""
@@ -57,6 +57,16 @@ def prepare_tool(tool: Tool, menus: Menus, version: str) -> dict[str, Any]:
     fail."""
     whole = {"tools": [build_tool_entry(tool, menus)], **COMPLETE, **UNCACHED}
     return methods.serialize_server_result("tools/list", version, whole)["tools"][0]
+
+
+def find_wire_fault(tool: Tool) -> str | None:
+    """Say why a tool of another server cannot be listed in some revision of the protocol; None if it can."""
+    for revision in Revision:
+        try:
+            json.dumps(prepare_tool(tool, Menus(()), revision), allow_nan=False)
+        except Exception as fault:  # whatever the SDK raises, the other tools must be listed
+            return f"it cannot be listed in revision {revision}: {str(fault).splitlines()[0][:200]}"
+    return None
 
 
 def result_from_ending(ending: Ending) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from mcp_server.config.operator import read_operator_config
 from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.config.value_references import MountPlaces, ValueSources
 from mcp_server.model.posture import Profile
+from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.model.tools import Effect
 from mcp_server.model.upstreams import (
     CatalogueChanges,
@@ -31,13 +32,19 @@ VARIABLES = {"HOST": "example.org", "EMPTY": ""}
 SECRETS = {"known": "s3cr3t-value"}
 
 
+def find_secret(name: str) -> str:
+    if name not in SECRETS:
+        raise SecretUnavailable(f"there is no secret `{name}`; store it with `menugate secret set {name}`.")
+    return SECRETS[name]
+
+
 def read(text: str, folder: Path, file_faults: int = 0) -> ConfiguredUpstreams:
     (folder / "sub").mkdir(exist_ok=True)
     (folder / "notes.md").write_text("notes")
     (folder / "server").write_text("#!/bin/sh\n")
     (folder / "server").chmod(0o755)
     findings = FaultCollector()
-    places = MountPlaces(folder, str(folder), ValueSources(VARIABLES.get, SECRETS.get))
+    places = MountPlaces(folder, str(folder), ValueSources(VARIABLES.get, find_secret))
     config = read_operator_config(folder / "menugate.yaml", findings, None, text, folder, lambda: places)
     assert len(findings.faults()) == file_faults, str(ConfigFaults(findings.faults()))
     assert config.upstreams is not None

@@ -7,7 +7,7 @@ import pytest
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Effect, Tool
 from mcp_server.model.upstreams import Mount, ResultTrim, StdioTarget, ToolShape
-from mcp_server.policy.arguments import build_argument_check, build_argument_cleaner
+from mcp_server.policy.arguments import add_fixed_arguments, build_argument_check
 from mcp_server.policy.upstream_tools import SetAside, ToolBuilder, build_run
 
 SCHEMA = {
@@ -95,7 +95,10 @@ def test_a_shaped_tool_hides_and_fixes_arguments() -> None:
     assert set(tool.offered["properties"]) == {"limit"} and "required" not in tool.offered
     # Rules see the fixed argument.
     assert set(tool.arguments["properties"]) == {"owner", "limit"}
-    meant, unfit = build_argument_cleaner({}, {tool.name: tool}), build_argument_check({tool.name: tool})
+    meant, unfit = (
+        add_fixed_arguments(lambda _, given: given, {tool.name: tool}),
+        build_argument_check({tool.name: tool}),
+    )
     assert meant(tool.name, {"limit": 1}) == {"owner": "me", "limit": 1}
     assert unfit(tool.name, meant(tool.name, {"limit": 1})) is None
     for given in ({"owner": "you"}, {"raw": True}, {"owner": ["me"]}):
