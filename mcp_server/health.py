@@ -38,7 +38,14 @@ from mcp_server.state.keys import describe_unfit_keys
 from mcp_server.state.location import EXCHANGED, OF_ANOTHER
 from mcp_server.state.servers import describe_unreadable_folder
 from mcp_server.state.terminal import recover_state
-from mcp_server.views.status import NO_RIPGREP, describe_configuration, describe_key_lifetime, describe_path_guard
+from mcp_server.views.status import (
+    NO_RIPGREP,
+    describe_configuration,
+    describe_key_lifetime,
+    describe_path_guard,
+    describe_upstreams,
+    format_upstreams,
+)
 
 if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
@@ -133,6 +140,10 @@ def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[H
     policy = configuration.policy
     counts = describe_configuration(len(policy.menus.modes), len(policy.tools), len(policy.rules.every))
     yield HealthFinding("menus and rules", counts)
+    if upstreams := describe_upstreams(configuration):
+        # A note: one broken server must not turn every run to repair.
+        grade = Grade.NOTE if upstreams["broken"] or upstreams["warnings"] else Grade.GOOD
+        yield HealthFinding("upstreams", format_upstreams(upstreams), grade)
 
 
 def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:

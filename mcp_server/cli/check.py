@@ -1,23 +1,25 @@
 """`menugate check`: are the files on disk valid? It shows every mistake at once, each with its place."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture, format_faults, settings_from_arguments
+from mcp_server.cli.usage import join_names
 from mcp_server.model.text import format_count
 from mcp_server.views.status import describe_configuration
 
 if TYPE_CHECKING:
     from mcp_server.config.faults import ConfigFault
     from mcp_server.config.load import Configuration
+    from mcp_server.config.upstreams import UpstreamFault
     from mcp_server.settings import Settings
 
 EXAMPLES = """
 menugate check                             the built-in menus, your modes and your menugate.yaml
 menugate check --config ./menugate.yaml    check a configuration before you use it
-menugate check --json                      the mistakes, for a program; exits 1 if there are any
+menugate check --json                      the mistakes, for a program; exits 1 if there are any, not for warnings
 """
 
 
@@ -39,17 +41,35 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             say(format_faults(configuration, settings))
         return 1
-    policy = configuration.policy
+    policy, upstreams = configuration.policy, configuration.library.config.upstreams
+    faults, warnings = (upstreams.faults, upstreams.warnings) if upstreams else ((), ())
     counts = {"modes": len(policy.menus.modes), "tools": len(policy.tools), "rules": len(policy.rules.every)}
     not_trusted = [] if configuration.trusted else [*configuration.own.widening_rules, *configuration.own.prompts]
     if arguments.json:
-        print_json({"ok": True, "config": settings.config, "faults": [], **counts, "set_aside": len(not_trusted)})
-        return 0
-    say_prose(f"All valid: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
+        told = {"faults": upstream_faults_to_json(faults), "warnings": upstream_faults_to_json(warnings)}
+        print_json({"ok": not faults, "config": settings.config, **told, **counts, "set_aside": len(not_trusted)})
+        return 1 if faults else 0
+    show_upstream_faults(faults, warnings)
+    valid = "Everything else is valid" if faults else "All valid"
+    say_prose(f"{valid}: {describe_configuration(**counts)}; configuration {settings.config or 'none'}.")
     if not_trusted:
         more = format_count(len(not_trusted), "allow rule or prompt", "allow rules and prompts")
         say_prose(f"Not in force until you trust this folder: {more}; see `menugate trust --show`.")
-    return 0
+    return 1 if faults else 0
+
+
+def show_upstream_faults(faults: "Sequence[UpstreamFault]", warnings: "Sequence[UpstreamFault]") -> None:
+    """Show what is wrong with servers under `mcpServers`; a wrong one harms no other."""
+    if faults:
+        count, them = format_count(len(faults), "fault"), "it" if len(faults) == 1 else "them"
+        names = join_names(dict.fromkeys(one.server for one in faults), "and")
+        say("\n".join([f"{count}; until you fix {them}, menugate runs without {names}:", *map(str, faults)]))
+    if warnings:
+        say("\n".join([f"{format_count(len(warnings), 'warning')}:", *map(str, warnings)]))
+
+
+def upstream_faults_to_json(faults: "Sequence[UpstreamFault]") -> list[dict[str, Any]]:
+    return [to_json(one.fault) | {"server": one.server} for one in faults]
 
 
 def check_configuration(settings: "Settings", arguments: argparse.Namespace) -> "Configuration | list[ConfigFault]":

@@ -14,7 +14,13 @@ from mcp_server.model.text import format_count
 from mcp_server.policy.pending import MAX_LISTED
 from mcp_server.views.pending import PendingView, build_pending_view, format_owner, format_target_options
 from mcp_server.views.posture import NOT_YET, build_posture_view, open_state_reader, posture_to_json
-from mcp_server.views.status import collect_status, describe_ceiling, describe_configuration, describe_key_lifetime
+from mcp_server.views.status import (
+    collect_status,
+    describe_ceiling,
+    describe_configuration,
+    describe_key_lifetime,
+    format_upstreams,
+)
 from mcp_server.views.text import format_one_line, format_time
 
 MAX_CALLS = 20
@@ -95,6 +101,8 @@ def show_status(facts: dict[str, Any]) -> None:
         ("sandbox", facts["guards"]["sandbox"]),
         ("runs from", describe_installation(facts["installation"]["inside"], facts["installation"]["linked"])),
     ]
+    if upstreams := facts["upstreams"]:
+        rows.append(("upstreams", format_upstreams(upstreams)))
     if reviewer := facts["review"]:
         rows.append(("review", f"{reviewer['model']} at {reviewer['place']} gets the record of every finished run"))
     rows += format_state_rows(facts) if facts["ran"] else [("state", NOT_YET), *format_call_rows(facts, "running")]

@@ -29,6 +29,9 @@ class UpstreamFault:
     server: str
     fault: ConfigFault
 
+    def __str__(self) -> str:
+        return str(self.fault)
+
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredUpstreams:
@@ -41,7 +44,12 @@ class ConfiguredUpstreams:
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that was written, including those of broken entries."""
-        return tuple(dict.fromkeys((*(one.name for one in self.mounts), *(one.server for one in self.faults))))
+        return tuple(dict.fromkeys((*(one.name for one in self.mounts), *self.broken)))
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The names of the servers that are left out."""
+        return tuple(dict.fromkeys(one.server for one in self.faults))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +106,24 @@ def read_upstreams(servers: ServerSections, places: MountPlaces) -> ConfiguredUp
             entries[name] = EntryReader(name, place, section.fields.get(name), findings, places)
     mounts = [mount for entry in entries.values() if (mount := entry.read_mount()) is not None]
     sound = [mount for mount in mounts if not _find_shared_slug(mount, mounts, entries)]
+    secrets = tuple(secret for entry in entries.values() for secret in entry.values.secrets)
+    faults = [UpstreamFault(name, fault) for name, entry in entries.items() for fault in entry.findings.faults()]
     return ConfiguredUpstreams(
         mounts=tuple(mount for mount in sound if not entries[mount.name].findings.faults()),
-        faults=tuple(
-            UpstreamFault(name, fault) for name, entry in entries.items() for fault in entry.findings.faults()
-        ),
+        faults=_mask_secrets(faults, secrets),
         warnings=tuple(UpstreamFault(name, fault) for name, entry in entries.items() for fault in entry.warnings),
-        secrets=tuple(secret for entry in entries.values() for secret in entry.values.secrets),
+        secrets=secrets,
     )
+
+
+def _mask_secrets(faults: Sequence[UpstreamFault], secrets: Sequence[str]) -> tuple[UpstreamFault, ...]:
+    """A fault quotes values as they were filled in, and everybody reads it: at a terminal, in logs, in reports."""
+    if not (faults and secrets):
+        return tuple(faults)
+    from mcp_server.guards.redaction import Redactor
+
+    mask = Redactor(secrets).redact_known_values
+    return tuple(replace(one, fault=replace(one.fault, message=mask(one.fault.message))) for one in faults)
 
 
 def _find_shared_slug(mount: Mount, mounts: Sequence[Mount], entries: Mapping[str, "EntryReader"]) -> bool:

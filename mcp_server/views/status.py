@@ -46,6 +46,7 @@ def collect_status(settings: "Settings", configuration: "Configuration", state: 
         },
         "guards": describe_guards(settings, configuration),
         "review": get_reviewer(configuration),
+        "upstreams": describe_upstreams(configuration),
     }
     return facts | collect_running_work(settings) | (collect_remembered_state(settings, state) if state else {})
 
@@ -62,6 +63,31 @@ def get_reviewer(configuration: "Configuration") -> dict[str, str] | None:
     """Return the model that reviews finished runs: it may be on another machine, so the user must see it."""
     review = configuration.library.config.review
     return {"model": review.model, "place": review.place} if review else None
+
+
+def describe_upstreams(configuration: "Configuration") -> dict[str, Any] | None:
+    """Return which servers are behind menugate, and which are missing because of a fault; None if there are none."""
+    upstreams = configuration.library.config.upstreams
+    if upstreams is None or not upstreams.names:
+        return None
+    return {
+        "mounted": [mount.name for mount in upstreams.mounts if not mount.disabled],
+        "disabled": [mount.name for mount in upstreams.mounts if mount.disabled],
+        "broken": list(upstreams.broken),
+        "warnings": len(upstreams.warnings),
+    }
+
+
+def format_upstreams(facts: dict[str, Any]) -> str:
+    """`3 servers, 1 disabled, 1 left out because of a fault (git); see `menugate check``."""
+    parts = [format_count(len(facts["mounted"]), "server")]
+    if facts["disabled"]:
+        parts.append(f"{len(facts['disabled'])} disabled")
+    if broken := facts["broken"]:
+        parts.append(f"{len(broken)} left out because of a fault ({', '.join(broken)})")
+    if facts["warnings"]:
+        parts.append(format_count(facts["warnings"], "warning"))
+    return ", ".join(parts) + ("; see `menugate check`" if broken or facts["warnings"] else "")
 
 
 def describe_guards(settings: "Settings", configuration: "Configuration") -> dict[str, str]:

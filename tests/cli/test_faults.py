@@ -207,3 +207,64 @@ def run_in(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own, whose folder may go."""
     words, home = ["sh", "-c", line.format(shlex.join(command()))], folder.parents[1] / "home"
     return subprocess.run(words, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)
+
+
+SERVERS = """\
+mcpServers:
+  sound: {command: sh}
+  broken: {command: no-such-program-at-all}
+  unwise: {command: sh, args: ["${secret:TOKEN}"]}
+"""
+
+
+@pytest.fixture
+def servers(place: Path, home: Path) -> Path:
+    """Three servers: one is sound, one is broken, and one shows a secret to everybody on this machine."""
+    stored = subprocess.run(
+        command("secret", "set", "TOKEN"), env=environment(home), cwd=place, input=b"canary-5up3r", check=False
+    )
+    assert stored.returncode == 0
+    file = home / ".config" / "menugate" / "menugate.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(SERVERS)
+    return file
+
+
+def test_a_broken_server_fails_the_check_and_a_warning_does_not(servers: Path, menugate: Type) -> None:
+    said = menugate("check")
+    assert said.code == 1
+    assert "1 fault; until you fix it, menugate runs without broken:" in said.out
+    assert f"{servers}:3: mcpServers.broken.command: there is no program" in said.out
+    assert f"1 warning:\n{servers}:4: mcpServers.unwise.args[0]: the secret `TOKEN`" in said.out
+    assert "Everything else is valid" in said.out
+    report = json.loads(menugate("check --json").out)
+    assert (report["ok"], [one["server"] for one in report["faults"]]) == (False, ["broken"])
+    assert [(one["server"], one["line"]) for one in report["warnings"]] == [("unwise", 4)]
+    servers.write_text(SERVERS.replace("no-such-program-at-all", "sh"))
+    said = menugate("check")
+    assert (said.code, "1 warning:" in said.out, "All valid" in said.out) == (0, True, True)
+    report = json.loads(menugate("check --json").out)
+    assert (report["ok"], report["faults"], len(report["warnings"])) == (True, [], 1)
+
+
+def test_status_and_doctor_name_the_servers_that_are_missing(servers: Path, menugate: Type) -> None:
+    line = "2 servers, 1 left out because of a fault (broken), 1 warning; see `menugate check`"
+    assert line in " ".join(menugate("status").out.split())
+    facts = json.loads(menugate("status --json").out)["upstreams"]
+    assert (facts["mounted"], facts["broken"], facts["warnings"]) == (["sound", "unwise"], ["broken"], 1)
+    report = json.loads(menugate("doctor --json").out)
+    found = [(one["grade"], one["says"]) for one in report["findings"] if one["what"] == "upstreams"]
+    assert found == [("note", line)]
+    servers.write_text("rules: {}\n")
+    assert json.loads(menugate("status --json").out)["upstreams"] is None
+
+
+def test_the_log_says_at_the_start_which_server_is_left_out(servers: Path, place: Path, home: Path) -> None:
+    servers.write_text("mcpServers: {a: {command: no-such}, b: {command: '${secret:TOKEN}'}}\n")
+    said = subprocess.run(
+        command("serve"), cwd=place, env=environment(home), capture_output=True, text=True, input="", check=False
+    )
+    assert "the server a is left out: " in said.stderr
+    assert "there is no program `no-such`" in said.stderr
+    assert "the server b is left out: " in said.stderr
+    assert "canary" not in said.stderr, "a fault quotes no secret"
