@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.config.upstream_tools import MountedTools
+from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
+from mcp_server.model.text import to_one_line
 from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller, UpstreamChange
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
     from mcp_server.app import Core, LazyPipeline
 
 log = logging.getLogger("menugate")
+
+
+def log_upstream_faults(upstreams: ConfiguredUpstreams) -> None:
+    """Log which servers are left out and why: nobody would look for the reason elsewhere."""
+    for broken in upstreams.faults:
+        log.warning("the server %s is left out: %s", to_one_line(broken.server), to_one_line(str(broken), 1000))
+    for unwise in upstreams.warnings:
+        log.warning("the server %s: %s", to_one_line(unwise.server), to_one_line(str(unwise), 1000))
 
 
 class Nobody:

@@ -33,7 +33,6 @@ from mcp_server.config.load import DATA, Configuration, get_limits, load_configu
 from mcp_server.config.prompts import PromptError
 from mcp_server.installation import build_host_paths
 from mcp_server.model.approvals import ApprovalChannel
-from mcp_server.model.text import to_one_line
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import LazyFunction
 from mcp_server.reload import ConfigurationReload
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("menugate")
 LISTABLE = LazyFunction("mcp_server.wire.translate:find_wire_fault")
+LOG_FAULTS = LazyFunction("mcp_server.catalogues:log_upstream_faults")
 
 
 def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
@@ -76,7 +76,8 @@ def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
 def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
     """Build what the first tool list needs; the rest follows with the first call."""
     configuration = load(settings, packs)
-    log_upstream_faults(configuration)
+    if upstreams := configuration.library.config.upstreams:
+        LOG_FAULTS(upstreams)
     prepare_folders(settings)
     try:
         return assemble_app(configuration, settings, clock or WallClock())
@@ -84,16 +85,6 @@ def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | Non
         raise BuildError(str(wrong)) from None
     except OSError as wrong:
         raise BuildError(f"{wrong.filename} cannot be written ({wrong.strerror}); menugate needs it.") from wrong
-
-
-def log_upstream_faults(configuration: Configuration) -> None:
-    """Log which servers are left out and why: nobody would look for the reason elsewhere."""
-    if (upstreams := configuration.library.config.upstreams) is None:
-        return
-    for broken in upstreams.faults:
-        log.warning("the server %s is left out: %s", to_one_line(broken.server), to_one_line(str(broken), 1000))
-    for unwise in upstreams.warnings:
-        log.warning("the server %s: %s", to_one_line(unwise.server), to_one_line(str(unwise), 1000))
 
 
 def assemble_app(configuration: Configuration, settings: Settings, clock: Clock) -> App:
