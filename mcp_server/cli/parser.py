@@ -204,10 +204,13 @@ def load_valid_configuration(
     workspace's own file, and `texts` replaces files on disk with their earlier content."""
     from mcp_server.config.faults import ConfigFaults
     from mcp_server.config.load import load_configuration
+    from mcp_server.model.tools import LazyFunction
     from mcp_server.settings import BuildError
 
+    # As a server does, so that a tool that no client could list is set aside here too.
+    listable = LazyFunction("mcp_server.wire.translate:find_wire_fault")
     try:
-        found = load_configuration(settings, arguments.packs, unheard=unheard, texts=texts)
+        found = load_configuration(settings, arguments.packs, unheard=unheard, texts=texts, find_wire_fault=listable)
     except BuildError as wrong:
         raise CliError(str(wrong)) from None
     if isinstance(found, ConfigFaults):

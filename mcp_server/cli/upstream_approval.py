@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
@@ -152,6 +153,7 @@ def keep_approval(settings: "Settings", preview: "ApprovalPreview") -> None:
 
     from mcp_server.calls.terminal import open_store_for_person
     from mcp_server.state import ledger
+    from mcp_server.state.upstream_catalogues import save_catalogue
     from mcp_server.state.upstream_pins import UpstreamPins
 
     approval = preview.approve(time.time_ns())
@@ -166,6 +168,9 @@ def keep_approval(settings: "Settings", preview: "ApprovalPreview") -> None:
 
     with explain_refusals():
         asyncio.run(record())
+    # What you approved is known from now on, before a server asks again.
+    with suppress(OSError):
+        save_catalogue(settings.state, settings.secrets, preview.mount, preview.catalogue)
 
 
 def show_preview(preview: "ApprovalPreview", redactor: "Redactor") -> None:

@@ -1,13 +1,162 @@
 """`menugate upstreams`: the MCP servers behind menugate."""
 
-from mcp_server.cli.parser import CommandGroup, add_actions
+import argparse
+from typing import TYPE_CHECKING
+
+from mcp_server.cli.output import CliError, print_json, print_table, say, say_prose
+from mcp_server.cli.parser import (
+    CommandGroup,
+    add_actions,
+    add_json,
+    add_place,
+    load_valid_configuration,
+    settings_from_arguments,
+)
 from mcp_server.cli.upstream_approval import add_approve
+from mcp_server.model.text import find_nearest_name
+from mcp_server.views.text import format_time
+
+if TYPE_CHECKING:
+    from mcp_server.guards.redaction import Redactor
+    from mcp_server.model.tools import Tool
+    from mcp_server.views.upstreams import UpstreamView
 
 EXAMPLES = """
+menugate upstreams list             every server, with its tools, its price and your approval
+menugate upstreams show github      one server: what is in force of it, and what is not, and why
 menugate upstreams approve github   read what a server offers, and approve it
 """
+LIST = """
+menugate upstreams list           every server; starts none of them
+menugate upstreams list --json    for a program
+"""
+SHOW = """
+menugate upstreams show github           what of it is in force, and what is not, and why; does not start it
+menugate upstreams show github --json    for a program
+"""
+COLOURS = {
+    "approved": "green",
+    "broken": "red",
+    "changed": "yellow",
+    "not approved": "yellow",
+    "started differently": "yellow",
+    "disabled": "dim",
+}
+NONE = "No servers are behind menugate; `mcpServers` in your menugate.yaml adds them."
+UNKNOWN = "It has not said yet what it offers; `menugate upstreams approve` or the next `menugate serve` asks it."
 
 
 def add(commands: CommandGroup) -> None:
     actions = add_actions(commands.add("upstreams", EXAMPLES, None))
+    list_action = actions.add("list", LIST, run_list, "list the servers, without starting any")
+    show_action = actions.add("show", SHOW, run_show, "show one server and its tools, without starting it")
+    show_action.add_argument("name", metavar="NAME", help="the server's name under `mcpServers`")
+    for action in (list_action, show_action):
+        add_place(action)
+        add_json(action)
     add_approve(actions)
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    views, redactor = collect_views(arguments)
+    if arguments.json:
+        print_json(redactor.redact_value({"servers": [view.to_json() for view in views]}))
+        return 0
+    if not views:
+        say_prose(NONE)
+        return 0
+    rows = [
+        (
+            view.name,
+            str(view.state),
+            f"{len(view.tools):,}",
+            f"{len(view.aside) + len(view.quarantined):,}",
+            f"{sum(view.tokens.values()):,}",
+            redactor.redact(" ".join(text for _, text in view.target[:1]) or "—"),
+        )
+        for view in views
+    ]
+    print_table(rows, ("server", "state", "tools", "held back", "tokens", "target"), right=(2, 3, 4), paint=COLOURS)
+    if any(view.state not in ("approved", "disabled") or view.aside for view in views):
+        say_prose("\n`menugate upstreams show NAME` says why.")
+    return 0
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    views, redactor = collect_views(arguments)
+    view = find_view(views, arguments.name)
+    if arguments.json:
+        print_json(redactor.redact_value(view.to_json()))
+    else:
+        show_view(view, redactor)
+    return 0
+
+
+def collect_views(arguments: argparse.Namespace) -> "tuple[list[UpstreamView], Redactor]":
+    from mcp_server.cli.upstream_approval import build_redactor
+    from mcp_server.views.upstreams import collect_upstreams
+
+    settings = settings_from_arguments(arguments)
+    configuration = load_valid_configuration(arguments, settings)
+    return collect_upstreams(configuration, settings, count_tool_tokens), build_redactor(configuration, settings)
+
+
+def count_tool_tokens(tool: "Tool") -> int:
+    from mcp_server.cli.menus import count_tokens
+
+    return count_tokens({"name": tool.name, "description": tool.description, "inputSchema": tool.offered})
+
+
+def find_view(views: "list[UpstreamView]", name: str) -> "UpstreamView":
+    by_name = {view.name: view for view in views}
+    if view := by_name.get(name):
+        return view
+    near = find_nearest_name(name, by_name)
+    hint = f"; did you mean `{near}`?" if near else ", because `mcpServers` in your menugate.yaml does not name it."
+    raise CliError(f"there is no server {name}{hint}")
+
+
+def show_view(view: "UpstreamView", redactor: "Redactor") -> None:
+    from mcp_server.views.upstreams import MEANING
+
+    mount, catalogue = view.mount, view.catalogue
+    say((redactor.redact(view.name), "bold"), "  ", (str(view.state), COLOURS[view.state]))
+    say_prose(MEANING[view.state], indent="  ")
+    rows = list(view.target)
+    if mount is not None:
+        rows += [("written in", mount.source), ("tools begin with", f"{mount.slug}_" if mount.prefixed else "nothing")]
+    if catalogue is not None:
+        said = f"{catalogue.server.get('name', '')} {catalogue.server.get('version', '')}".strip() or "unknown"
+        rows += [("is", said), ("last asked", format_time(catalogue.read_at))]
+    if view.approved_at:
+        rows.append(("approved", format_time(view.approved_at)))
+    if view.modes:
+        rows.append(("modes", ", ".join(view.modes)))
+    if rows:
+        print_table([(f"  {what}", redactor.redact(text)) for what, text in rows])
+    if mount is not None and catalogue is None and not mount.disabled:
+        say_prose(UNKNOWN)
+    show_tools(view, redactor)
+    for head, lines in (("faults", view.faults), ("warnings", view.warnings)):
+        if lines:
+            say("\n".join([f"\n{head}:", *(f"  {line}" for line in lines)]))
+
+
+def show_tools(view: "UpstreamView", redactor: "Redactor") -> None:
+    if view.tools:
+        rows = [
+            (f"  {tool.name}", str(tool.effect), str(tool.profile), f"{view.tokens[tool.name]:,}", tool.written or "")
+            for tool in view.tools
+        ]
+        say("")
+        print_table(rows, ("  tool", "counts as", "needs", "tokens", "in modes and rules"), right=(3,))
+        say_prose(f"A model that sees them all reads about {sum(view.tokens.values()):,} tokens.")
+    if view.quarantined:
+        say("\nneeds your approval:")
+        parts = [
+            (f"  {one.part.kind} {redactor.redact(one.part.name)}", f"it {one.reason}") for one in view.quarantined
+        ]
+        print_table(parts)
+    if view.aside:
+        say("\nset aside:")
+        print_table([(f"  {redactor.redact(one.tool)}", redactor.redact(one.reason)) for one in view.aside])

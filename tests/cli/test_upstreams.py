@@ -17,6 +17,7 @@ from mcp_server.state.upstream_pins import UpstreamPins
 from tests.cli.conftest import Type
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment, state_home
+from tests.clients.waiting import wait_until
 from tests.upstreams.ground import SERVERS
 
 SECRET = "canary-5up3r-secret"
@@ -230,3 +231,67 @@ def test_a_package_that_is_fetched_at_every_start_is_named(
     said = menugate("upstreams approve sums")
     assert "It runs mcp-server-git 2025.7.1 (PyPI)." in said.out
     assert "something else" not in said.out and "better-known" not in said.out
+
+
+FITTING: dict[str, Any] = {**ADD, "inputSchema": {"type": "object", "properties": {}}}
+
+
+def find_row(said: str, name: str) -> list[str]:
+    return next(line.split() for line in said.splitlines() if line.startswith(f"{name} "))
+
+
+def serve_once(place: Path, home: Path, mode: str, tool: str) -> None:
+    """Let a server ask what those behind it offer, and keep that."""
+    with pipe(place, home, "--profile", "trusted") as client:
+        client.hello()
+        wait_until(lambda: tool in json.dumps(client.call("menu_enter", mode=mode)))
+
+
+def test_what_is_known_of_every_server_is_listed(offer: Offer, menugate: Type, place: Path, home: Path) -> None:
+    offer(tools=[FITTING, {**SUB, "name": "bad", "inputSchema": {"type": "string"}}])
+    said = menugate("upstreams list")
+    assert (said.code, SECRET in said.out) == (0, False)
+    assert find_row(said.out, "sums")[:6] == ["sums", "not", "approved", "0", "0", "0"]
+    assert find_row(said.out, "broken")[:2] == ["broken", "broken"]
+    assert "It has not said yet what it offers" in menugate("upstreams show sums").out
+    assert not (place / ".menugate" / "upstreams").exists(), "looking starts nothing"
+    menugate(f"upstreams approve sums --digest {shown(menugate)['digest']}")
+    assert find_row(menugate("upstreams list").out, "sums")[1:4] == ["approved", "1", "1"], "known once it is approved"
+    serve_once(place, home, "sums", "sums_add")
+    found = {one["name"]: one for one in json.loads(menugate("upstreams list --json").out)["servers"]}
+    assert (found["sums"]["state"], found["broken"]["state"]) == ("approved", "broken")
+    assert [(tool["name"], tool["written"]) for tool in found["sums"]["tools"]] == [("sums_add", "sums:add")]
+    assert found["sums"]["tokens"] == found["sums"]["tools"][0]["tokens"] > 0
+    assert (found["sums"]["slug"], found["sums"]["modes"]) == ("sums", ["sums"])
+    assert [one["tool"] for one in found["sums"]["aside"]] == ["bad"]
+    assert "there is no program `nowhere`" in found["broken"]["faults"][0]
+    said = menugate("upstreams show sums")
+    for words in ("You approved what it offers.", "sums:add", "set aside:", "API_TOKEN", "described 1.0"):
+        assert words in said.out, said.out
+    assert SECRET not in said.out
+
+
+def test_what_changed_since_is_listed_with_the_reason(offer: Offer, menugate: Type, place: Path, home: Path) -> None:
+    offer(tools=[FITTING])
+    menugate(f"upstreams approve sums --digest {shown(menugate)['digest']}")
+    offer(tools=[FITTING, SUB])
+    with pipe(place, home, "--profile", "trusted") as client:
+        client.hello()
+        client.call("menu_enter", mode="sums")
+        client.call("sums_add")  # which starts the server, and so asks it
+        wait_until(lambda: find_row(menugate("upstreams list").out, "sums")[1] == "changed")
+    said = menugate("upstreams show sums")
+    assert "needs your approval:" in said.out and "tool sub" in said.out and "it is new since" in said.out
+    config = home / ".config" / "menugate" / "menugate.yaml"
+    config.write_text(config.read_text().replace("API_TOKEN", "OTHER_TOKEN"))
+    assert json.loads(menugate("upstreams show sums --json").out)["state"] == "started differently"
+
+
+def test_a_server_to_show_is_named_as_it_is_written(offer: Offer, menugate: Type, home: Path) -> None:
+    said = menugate("upstreams show sum")
+    assert (said.code, "did you mean `sums`?" in said.err) == (1, True), said.err
+    said = menugate("upstreams show broken")
+    assert (said.code, "there is no program `nowhere`" in said.out) == (0, True), said.out
+    (home / ".config" / "menugate" / "menugate.yaml").write_text("{}\n")
+    assert "No servers are behind menugate" in menugate("upstreams list").out
+    assert json.loads(menugate("upstreams list --json").out) == {"servers": []}

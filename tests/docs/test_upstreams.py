@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from mcp_server.cli.parser import build_parser
 from mcp_server.config.upstream_schema import ENTRY, SHAPE
 from mcp_server.model.upstreams import Serve
 from tests.cli.conftest import Type, menugate, place
 from tests.clients.clients import held, over_stdio, text
 from tests.clients.served import command, environment
-from tests.docs.test_pages import WITH_A_NAME, blocks
+from tests.docs.test_pages import WITH_A_NAME, blocks, keeps, promised
 from tests.upstreams.ground import SERVERS
 
 __all__ = ["menugate", "place"]
@@ -54,7 +56,7 @@ def printed(place: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return place
 
 
-def approve(menugate: Type, *options: str) -> None:
+def approve(menugate: Type) -> None:
     shown = json.loads(menugate("upstreams approve time --config menugate.yaml --json").out)
     said = menugate(f"upstreams approve time --config menugate.yaml --digest {shown['digest']}")
     assert said.code == 0, said.err
@@ -76,6 +78,18 @@ async def test_the_example_works_as_printed(printed: Path, home: Path, menugate:
         assert (await client.names())[-3:] == list(seen.groups())
         tools = {tool.name: tool for tool in (await client.client.list_tools()).tools}
         assert set(tools["time_from_utc"].input_schema["properties"]) == {"time", "target_timezone"}
+
+
+def test_what_the_page_shows_happens(printed: Path, menugate: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TZ", raising=False)
+    approve(menugate)
+    shown = [one for kind, block in blocks(PAGE) if kind == "console" for one in promised(block)]
+    assert shown
+    for line, output in shown:
+        said = menugate(line).out
+        assert keeps(output, said), said
+    for line in [line for kind, block in blocks(PAGE) if kind == "sh" for line in block.splitlines()]:
+        build_parser().parse_args(shlex.split(line.removeprefix("menugate ")))
 
 
 def rows(head: str) -> set[str]:
