@@ -22,7 +22,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
 from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
-from mcp_server.calls.secrets import KnownSecrets, UsableSecrets
+from mcp_server.calls.secrets import KnownSecrets, UsableSecrets, collect_secrets
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
@@ -36,7 +36,7 @@ from mcp_server.model.approvals import ApprovalChannel
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import LazyFunction
 from mcp_server.reload import ConfigurationReload
-from mcp_server.settings import BuildError, Settings, read_variable
+from mcp_server.settings import BuildError, Settings
 from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.ids import make_id_generator, make_short_id
 from mcp_server.state.keys import load_or_create_secret, write_bearer_token
@@ -227,13 +227,6 @@ def load_http_token(settings: Settings) -> str | None:
     if settings.http is None or not settings.auth:
         return None
     return write_bearer_token(settings.secrets, settings.workspace, settings.state / "http.token")
-
-
-def collect_secrets(configuration: Configuration, settings: Settings, token: str | None) -> tuple[str, ...]:
-    """Collect the values that must never appear in any output."""
-    review, upstreams = configuration.library.config.review, configuration.library.config.upstreams
-    own = (token, read_variable(review.key) if review else "")
-    return tuple(filter(None, (*settings.secret_values, *(upstreams.secrets if upstreams else ()), *own)))
 
 
 def log_failure(what: str, fault: BaseException) -> None:

@@ -124,6 +124,9 @@ class ConfigurationReload:
             self._stamps, self._still = stamps, settled
             paths_before = self._paths
             self._take_over(self._read(), settled)
+            if self.held.mounted is not None:
+                # You may have approved a server, or withdrawn your approval.
+                self.take_catalogues(self.held.mounted.catalogues)
             self._dirty = self._dirty or self._paths != paths_before
         if self._behind:
             await self.postures.refresh()
@@ -323,6 +326,11 @@ class ConfigurationReload:
             yield str(trust)
         if self.secrets.folder:
             yield str(self.secrets.folder)
+        if self.held.mounted is not None:
+            from mcp_server.state.upstream_pins import UpstreamPins  # most people mount nothing
+
+            if approvals := UpstreamPins(settings.secrets, top).folder:
+                yield str(approvals)
         yield str(top / PROMPTS)
         for name in self.held.own.texts:
             if name != FILE:

@@ -59,18 +59,9 @@ def format_question(
     contents of files, unless the file is protected, and nothing else."""
     leads = leads or {}
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
-    effect = decision.demand.effect if decision.demand else tool.effect
-    why, quotes = lift_quotes(decision.reason, decision.rule)
     # Other programs run what such a file says, so the middle of it is no place to hide a line.
     show_all = decision.demand is not None and decision.demand.always_asks
-    lines = [
-        f"{SERVER} asks before it runs the tool `{tool.name}`.",
-        mark_secrets(why, redactor),
-        f"Effect: {effect}",
-    ]
-    for number, quote in enumerate(quotes, 1):
-        lines += format_argument_lines(f"({number})", quote, redactor, quoted=False)
-    lines.append("Arguments:" if arguments else "Arguments: none")
+    lines = [*_format_head(tool, decision, redactor), "Arguments:" if arguments else "Arguments: none"]
     for name in sort_names(tool, arguments):
         if brief and is_content(tool, name) and is_long_content(arguments[name]):
             before = find_replaced_text(leads) if name == "content" else None
@@ -87,6 +78,16 @@ def format_question(
         for name, fact in leads[STANDS].items():
             lines += format_argument_lines(name, fact, redactor, quoted=False)
     return "\n".join(lines)
+
+
+def _format_head(tool: Tool, decision: Decision, redactor: Redactor) -> Iterator[str]:
+    """Say which tool would run, and why the user is asked."""
+    why, quotes = lift_quotes(decision.reason, decision.rule)
+    yield f"{SERVER} asks before it runs the tool `{tool.name}`."
+    yield mark_secrets(why, redactor)
+    yield f"Effect: {decision.demand.effect if decision.demand else tool.effect}"
+    for number, quote in enumerate(quotes, 1):
+        yield from format_argument_lines(f"({number})", quote, redactor, quoted=False)
 
 
 def _format_file_lines(overwritten: Sequence[Target], seen: Sequence[SeenPath]) -> Iterator[str]:

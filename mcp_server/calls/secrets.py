@@ -12,8 +12,10 @@ from anyio import to_thread
 
 from mcp_server.config.secrets import open_secret_store
 from mcp_server.model.results import Refusal
+from mcp_server.settings import read_variable
 
 if TYPE_CHECKING:
+    from mcp_server.config.load import Configuration
     from mcp_server.model.secrets import SecretEntry
     from mcp_server.model.sessions import Session
     from mcp_server.settings import Settings
@@ -96,3 +98,10 @@ def load_secret_values(settings: "Settings") -> tuple[str, ...]:
         return (*settings.secret_values, *(store.load_values().values if store else ()))
     except Refusal:
         return settings.secret_values
+
+
+def collect_secrets(configuration: "Configuration", settings: "Settings", token: str | None) -> tuple[str, ...]:
+    """Collect the values that must never appear in any output."""
+    review, upstreams = configuration.library.config.review, configuration.library.config.upstreams
+    own = (token, read_variable(review.key) if review else "")
+    return tuple(filter(None, (*settings.secret_values, *(upstreams.secrets if upstreams else ()), *own)))

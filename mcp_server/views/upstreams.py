@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.model.text import to_one_line
 from mcp_server.model.tools import Tool
 from mcp_server.model.upstreams import Catalogue, Mount
 from mcp_server.policy.upstream_pins import (
@@ -136,7 +137,7 @@ def build_view(
 ) -> UpstreamView:
     mounted, policy = configuration.mounted, configuration.policy
     catalogue = mounted.catalogues.get(mount.name) if mounted else None
-    # Not `UpstreamPins.judge`: that writes down what you allowed in advance, and looking must change nothing.
+    # Not `UpstreamPins.judge`, which also writes down what you allowed in advance.
     judged = judge_catalogue(compute_mount_digest(mount), catalogue or Catalogue(), approval, mount.changes)
     tools = [tool for tool in policy.tools.values() if (tool.written or "").partition(":")[0] == mount.name]
     names = {tool.name for tool in tools}
@@ -148,11 +149,17 @@ def build_view(
         approved_at=approval.approved_at if approval else 0,
         tools=tools,
         quarantined=judged.quarantined,
-        aside=[one for one in mounted.aside if one.server == mount.name] if mounted else (),
+        aside=list_aside(mounted.aside, mount, judged) if mounted else (),
         modes=[mode.name for mode in policy.menus if names & set(mode.tools)],
         tokens={tool.name: count_tokens(tool) for tool in tools},
         warnings=list_texts(upstreams.warnings, mount.name),
     )
+
+
+def list_aside(aside: Sequence[SetAside], mount: Mount, judged: JudgedCatalogue) -> list[SetAside]:
+    """List what cannot be offered for another reason than your approval."""
+    waiting = {(to_one_line(one.part.name), f"it {one.reason}") for one in judged.quarantined}
+    return [one for one in aside if one.server == mount.name and (one.tool, one.reason) not in waiting]
 
 
 def find_state(mount: Mount, approval: UpstreamApproval | None, judged: JudgedCatalogue) -> ApprovalState:

@@ -282,6 +282,8 @@ def test_what_changed_since_is_listed_with_the_reason(offer: Offer, menugate: Ty
         wait_until(lambda: find_row(menugate("upstreams list").out, "sums")[1] == "changed")
     said = menugate("upstreams show sums")
     assert "needs your approval:" in said.out and "tool sub" in said.out and "it is new since" in said.out
+    assert "set aside" not in said.out, "each reason is given once"
+    assert find_row(menugate("upstreams list").out, "sums")[2:4] == ["1", "1"]
     config = home / ".config" / "menugate" / "menugate.yaml"
     config.write_text(config.read_text().replace("API_TOKEN", "OTHER_TOKEN"))
     assert json.loads(menugate("upstreams show sums --json").out)["state"] == "started differently"

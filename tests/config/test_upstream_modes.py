@@ -13,7 +13,7 @@ SHIPPED = opened().menus
 
 def modes(*names: str) -> list[tuple[str, str]]:
     mounts = [Mount(name, name.lower(), StdioTarget(("x",))) for name in names]
-    return [(mode.name, mode.title) for mode in build_server_modes(mounts, SHIPPED)]
+    return [(mode.name, mode.title) for mode in build_server_modes(mounts, SHIPPED, {})]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,14 @@ def test_every_name_and_title_is_another() -> None:
 
 def test_each_can_be_entered_by_its_name() -> None:
     mounts = [Mount(name, name, StdioTarget(("x",))) for name in ("git", "search", "notion")]
-    more = build_server_modes(mounts, SHIPPED)
+    more = build_server_modes(mounts, SHIPPED, {})
     menus = Menus((*SHIPPED.modes, *more))
     for mode in more:
         found = route(mode.name, menus)
         assert isinstance(found, Route) and found.mode == mode.name
+
+
+def test_it_says_why_a_server_has_no_tools() -> None:
+    mounts = [Mount(name, name, StdioTarget(("x",))) for name in ("notion", "linear")]
+    more = build_server_modes(mounts, SHIPPED, {"linear": "Nobody approved it."})
+    assert [mode.offers for mode in more] == ["These are the tools of notion.", "Nobody approved it."]

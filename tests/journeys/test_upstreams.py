@@ -1,6 +1,7 @@
 """Can a client use other servers through menugate, with the same gate and menus as its own tools?"""
 
 import json
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ import anyio
 import pytest
 
 from tests.clients.clients import Held, held, over_stdio, text
+from tests.clients.served import command, environment
 
 SERVERS = Path(__file__).parents[1] / "upstreams" / "servers"
 ERAS = ("legacy", "2026-07-28")
@@ -27,12 +29,30 @@ def configure(folder: Path, servers: dict[str, Any], **more: Any) -> Path:
     return file
 
 
+def approve(folder: Path, name: str) -> None:
+    """Approve what the server offers now, as the user does in a script."""
+    words = ("upstreams", "approve", name, "--config", str(folder / "config.yaml"), "--workspace", str(folder / "work"))
+
+    def run(*more: str) -> str:
+        done = subprocess.run(
+            command(*words, *more), env=environment(folder / "home"), cwd=folder, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("--digest", json.loads(run("--json"))["digest"])
+
+
 @asynccontextmanager
-async def connected(folder: Path, era: str, servers: dict[str, Any], **more: Any) -> AsyncGenerator[Held, None]:
+async def connected(
+    folder: Path, era: str, servers: dict[str, Any], approved: bool = True, **more: Any
+) -> AsyncGenerator[Held, None]:
     work, home = folder / "work", folder / "home"
     work.mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)
     config = configure(folder, servers, **more)
+    for name in (name for name, entry in servers.items() if approved and entry["command"] == sys.executable):
+        approve(folder, name)
     async with held(over_stdio(work, home, "--config", str(config)), era) as client:
         yield client
 
@@ -126,7 +146,7 @@ async def test_names_stay_without_a_prefix(tmp_path: Path) -> None:
 
 
 async def test_a_changing_catalogue_changes_the_list_and_says_so(tmp_path: Path) -> None:
-    async with connected(tmp_path, "legacy", {"plain": entry("schemas", era="legacy")}) as client:
+    async with connected(tmp_path, "legacy", {"plain": entry("schemas", era="legacy", changes="allow-new")}) as client:
         await wait_for_tools(client, "plain", "plain_grow")
         assert "plain_grown" not in await client.names()
         before = len(client.told)
@@ -150,3 +170,25 @@ async def test_a_rule_that_cannot_be_applied_bars_its_tool(tmp_path: Path) -> No
     async with connected(tmp_path, "legacy", {"plain": entry("schemas")}, rules=rules) as client:
         await wait_for_tools(client, "plain", "plain_add")
         assert "UNKNOWN_TOOL" in text(await client.call("plain_echo", text="hello"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_nothing_of_a_server_is_offered_before_the_user_approves_it(tmp_path: Path, era: str) -> None:
+    servers = {"plain": entry("ordinary")}
+    async with connected(tmp_path, era, servers, approved=False) as client:
+        await wait_for_tools(client, "plain", "`menugate upstreams approve plain`")
+        assert not [name for name in await client.names() if name.startswith("plain_")]
+        assert "UNKNOWN_TOOL" in text(await client.call("plain_echo", text="hello"))
+        carried = await client.call("menu_call", tool="plain_echo", arguments={"text": "hello"})
+        assert "UNKNOWN_TOOL" in text(carried)
+        approve(tmp_path, "plain")
+        await wait_for_tools(client, "plain", "plain_echo")
+        assert text(await client.call("plain_echo", text="hello")) == "hello"
+
+
+async def test_a_tool_that_is_new_since_the_approval_is_not_offered(tmp_path: Path) -> None:
+    async with connected(tmp_path, "legacy", {"plain": entry("schemas", era="legacy")}) as client:
+        await wait_for_tools(client, "plain", "plain_grow")
+        await client.call("plain_grow")
+        assert "UNKNOWN_TOOL" in text(await client.call("plain_grown"))
+        assert "plain_grown" not in await client.names()

@@ -98,6 +98,7 @@ async def test_a_list_is_never_empty_after_a_reconnect(tmp_path: Path) -> None:
             await outcome(ground.servers, "one")
 
 
+@pytest.mark.heavy
 async def test_a_flood_of_changes_is_read_at_most_four_times_a_second(tmp_path: Path) -> None:
     mount = script("raw", "list_changed", str(tmp_path / "count"))
     async with grounded(tmp_path, mount) as ground:

@@ -29,6 +29,7 @@ async def test_an_unused_server_stops_and_the_next_call_starts_it(tmp_path: Path
         assert len((await ground.servers.get_catalogue("raw", caller())).tools) == 2
 
 
+@pytest.mark.heavy
 async def test_a_server_that_fails_again_and_again_is_left_alone_for_longer_and_longer(tmp_path: Path) -> None:
     async with grounded(tmp_path, script("raw", "dead")) as ground:
         began, messages = time.monotonic(), list[str]()

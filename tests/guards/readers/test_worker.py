@@ -87,6 +87,7 @@ async def test_a_page_that_needs_too_much_is_given_up_and_the_next_is_read(host:
     assert (await reader.read_page(PAGE, None, "")).title == "T"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("what", "says"),
     [

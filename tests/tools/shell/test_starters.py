@@ -1,17 +1,10 @@
 """Which program is found behind one that starts it, and which options hide one?"""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
-import yaml
 
-from tools.shell.classify import classify_line
 from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN
 from tools.shell.starters import READ_BY_XARGS, STARTERS
-from tools.shell.verdicts import CommandKind, NeedsApproval
-
-TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "shell_starters.yaml").read_text())
+from tools.shell.verdicts import NeedsApproval
 
 READ = f"{SOME_UNKNOWN}{READ_BY_XARGS}"
 
@@ -54,15 +47,3 @@ def test_there_may_be_more_to_it(line: str) -> None:
 def test_a_variable_for_a_program_is_checked() -> None:
     with pytest.raises(NeedsApproval, match="LD_PRELOAD"):
         STARTERS["env"](("CI=1", "LD_PRELOAD=x", "ls"))
-
-
-@pytest.mark.parametrize("line", TABLE["unasked"])
-def test_what_runs_the_projects_own_code_runs_unasked(line: str) -> None:
-    assert classify_line(line).because == ""
-
-
-@pytest.mark.parametrize(("line", "because"), TABLE["asks"].items())
-def test_what_runs_something_that_the_line_names_asks(line: str, because: str) -> None:
-    verdict = classify_line(line)
-    assert verdict.kind is CommandKind.ASKED
-    assert because in verdict.because
