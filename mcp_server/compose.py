@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("menugate")
 LISTABLE = LazyFunction("mcp_server.wire.translate:find_wire_fault")
-LOG_FAULTS = LazyFunction("mcp_server.catalogues:log_upstream_faults")
 
 
 def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
@@ -76,8 +75,6 @@ def load(settings: Settings, packs: Sequence[Pack] = ()) -> Configuration:
 def build_app(settings: Settings, packs: Sequence[Pack] = (), clock: Clock | None = None) -> App:
     """Build what the first tool list needs; the rest follows with the first call."""
     configuration = load(settings, packs)
-    if upstreams := configuration.library.config.upstreams:
-        LOG_FAULTS(upstreams)
     prepare_folders(settings)
     try:
         return assemble_app(configuration, settings, clock or WallClock())

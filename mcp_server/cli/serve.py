@@ -54,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         from mcp_server.wire.serve import serve_stdio
 
         app = build_app(settings, arguments.packs)
+        if upstreams := app.configuration.library.config.upstreams:
+            from mcp_server.catalogues import log_upstream_faults  # most people mount nothing
+
+            log_upstream_faults(upstreams)
         async with app.open_for_use():
             await (serve_stdio(app.server) if settings.http is None else serve_over_http(app))
 
