@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_server.calls.approval_arguments import mark_secrets, to_field
+from mcp_server.calls.approval_parts import PARTS, build_part_fields
 from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS, sort_names
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.git_index import Tracking
@@ -23,6 +24,7 @@ def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, le
     return {
         "reason": mark_secrets(decision.reason, redactor),
         "arguments": [to_field(name, call.arguments[name], redactor) for name in names],
+        "parts": build_part_fields(leads.get(PARTS, ()), redactor),
         "targets": [_build_target(one, leads, redactor) for one in seen],
         "at_the_moment": [to_field(name, fact, redactor) for name, fact in facts.items()],
         "rule": _build_rule(decision),

@@ -164,6 +164,7 @@ def to_fields(approval: "Approval") -> dict[str, Any]:
         "host": approval.host or None,
         "scopes": list(list_scopes(approval)),
         "arguments": None,
+        "parts": None,
         "targets": None,
         "rule": None,
         **approval.details,
