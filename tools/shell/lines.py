@@ -12,13 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
+from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST = 65_536
-DEEPEST = 8
-"""How deeply lines may be nested."""
 MOST_STEPS = 200
 """Steps of the parser, in hundreds. A script of some hundred lines takes fewer; but for some lines the time grows with
 the square of their length, and 60 KB of `a|a|a` would take a minute."""
@@ -62,13 +61,6 @@ LAST_DOLLAR = re.compile(r"[^$]*\$")
 CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
 )
-
-SUBSTITUTION = re.compile(r"`[^`]*`|[$<>]\(\(?[^()]*\)\)?")
-ARROW = r"\d*&?[<>]+[&|]*"
-
-
-class NotUnderstood(Exception):
-    """A part of the line whose meaning is uncertain."""
 
 
 @lru_cache(maxsize=64)
@@ -357,29 +349,12 @@ class _LineReader:
         except NotUnderstood:
             if not CLOSED.fullmatch(body):
                 raise
-            self.documents.append(_read_roughly(body))
+            self.documents.append(read_roughly(body))
 
 
 def _require_whole_ansi_c(source: str) -> None:
     if not ANSI_C.fullmatch(source):
         raise NotUnderstood
-
-
-def _read_roughly(text: str) -> ShellLine:
-    """Read a document that is no script: everything in it that could be a command counts as one."""
-    if "$(" in text and text.count("(") > text.count(")"):
-        raise NotUnderstood
-    # What a substitution prints could be any word; what runs in it counts as well.
-    outer = text
-    for _ in range(DEEPEST):
-        outer = SUBSTITUTION.sub("$", outer)
-    both = f"{outer}\n{text}".replace("\\\n", "")
-    found: dict[tuple[str, ...], None] = {}
-    for pattern in (ARROW, f"{ARROW}\\s*[^\\s;&|()`]*"):
-        for part in re.split(r"[;&|()`\n]", re.sub(pattern, " ", both)):
-            found[tuple(re.sub(r"['\"\\]", "", part).split())] = None
-    commands = [ShellCommand(tuple(ShellWord(word, word) for word in words)) for words in found if words]
-    return ShellLine(tuple(commands), False, False)
 
 
 @lru_cache(maxsize=1)
