@@ -62,7 +62,7 @@ ABOUT: Mapping[str, str] = {
 }
 NOT_SUBJECTS = frozenset({"globs", "http", "limits", "output", "query", "reader", "schema", "text"})
 """Names that mean different things in different rooms."""
-UNRELATED = frozenset({"file_types", "planted_files"})
+UNRELATED = frozenset({"file_types", "here_documents", "planted_files", "secret_files"})
 """Names that merely look like one of the subjects."""
 OWN_WORDS = ("git", "lsp")
 """Packs about another program use its nouns: git's status is not ours."""

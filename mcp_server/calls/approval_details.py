@@ -1,13 +1,14 @@
 """What does a question tell a program? The same as its text tells a person, field by field."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_server.calls.approval_arguments import mark_secrets, to_field
+from mcp_server.calls.approval_parts import PARTS, build_part_fields
 from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS, sort_names
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.git_index import Tracking
-from mcp_server.guards.path_targets import SeenPath
+from mcp_server.guards.path_targets import SeenPath, Target, digest_targets
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Decision
 from mcp_server.model.tools import Arguments
@@ -23,6 +24,7 @@ def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, le
     return {
         "reason": mark_secrets(decision.reason, redactor),
         "arguments": [to_field(name, call.arguments[name], redactor) for name in names],
+        "parts": build_part_fields(leads.get(PARTS, ()), redactor),
         "targets": [_build_target(one, leads, redactor) for one in seen],
         "at_the_moment": [to_field(name, fact, redactor) for name, fact in facts.items()],
         "rule": _build_rule(decision),
@@ -30,15 +32,20 @@ def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, le
 
 
 def _build_target(seen: SeenPath, leads: Arguments, redactor: Redactor) -> dict[str, Any]:
-    digests = {one.path: one.sha256 for found in leads[TARGETS].values() for one in found}
+    targets: Mapping[str, Sequence[Target]] = leads[TARGETS]
+    digests = {one.path: one.sha256 for several in targets.values() for one in several}
+    found, named = targets[seen.named], to_field("", seen.named, redactor)
     return {
         "argument": seen.argument,
+        "named": named["value"],
         "path": to_field("", seen.path, redactor)["value"],
         "kind": seen.kind,
         "size": seen.size if seen.kind == "file" else None,
         "sha256": digests.get(seen.path) or None,
         "in_git": IN_GIT[seen.tracking],
         "tracked": IS_TRACKED[seen.tracking],
+        # A path with its secret masked leads nowhere, so nobody can look there again.
+        "bound_to": digest_targets(found) if found and "masked" not in named else None,
     }
 
 

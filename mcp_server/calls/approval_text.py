@@ -11,6 +11,7 @@ from mcp_server.calls.approval_contents import (
     is_content,
     is_long_content,
 )
+from mcp_server.calls.approval_parts import PARTS, format_part_lines
 from mcp_server.guards.git_index import Tracking
 from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
@@ -24,6 +25,8 @@ from mcp_server.model.tools import Arguments, Tool
 
 MOST_SHOWN = 4_000
 """Characters of a question. Nobody reads more in a host's form, and some forms cut it off."""
+MORE = 200
+"""Characters that may still be added to a question, such as how to see the rest of it."""
 MOST_READ = 1_000_000
 """Nobody reads more than this anywhere."""
 MOST_REASON = 600
@@ -58,7 +61,6 @@ def format_question(
     out but known secrets, which are marked. No argument can write a line of the question. `brief`: shorten long
     contents of files, unless the file is protected, and nothing else."""
     leads = leads or {}
-    seen: Sequence[SeenPath] = leads.get(SEEN, ())
     # Other programs run what such a file says, so the middle of it is no place to hide a line.
     show_all = decision.demand is not None and decision.demand.always_asks
     lines = [*_format_head(tool, decision, redactor), "Arguments:" if arguments else "Arguments: none"]
@@ -72,12 +74,21 @@ def format_question(
             lines += format_decoded_lines(arguments[name], redactor, whole=show_all or not brief)
         if name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
-    lines += _format_file_lines(find_overwritten_files(leads), seen)
+    lines += _format_facts(leads, redactor)
+    parts = [*format_part_lines(leads.get(PARTS, ()), redactor)]
+    size, more = len("\n".join(lines)), len("\n".join(parts))
+    # The arguments say it as well, so this must not make a question too long for a form.
+    return "\n".join(lines if size <= MOST_SHOWN - MORE < size + more else [*lines, *parts])
+
+
+def _format_facts(leads: Arguments, redactor: Redactor) -> Iterator[str]:
+    """Say what is at the paths now, and on what else the approval depends."""
+    seen: Sequence[SeenPath] = leads.get(SEEN, ())
+    yield from _format_file_lines(find_overwritten_files(leads), seen)
     if STANDS in leads:
-        lines.append(STANDS_ON)
+        yield STANDS_ON
         for name, fact in leads[STANDS].items():
-            lines += format_argument_lines(name, fact, redactor, quoted=False)
-    return "\n".join(lines)
+            yield from format_argument_lines(name, fact, redactor, quoted=False)
 
 
 def _format_head(tool: Tool, decision: Decision, redactor: Redactor) -> Iterator[str]:

@@ -164,6 +164,7 @@ def to_fields(approval: "Approval") -> dict[str, Any]:
         "host": approval.host or None,
         "scopes": list(list_scopes(approval)),
         "arguments": None,
+        "parts": None,
         "targets": None,
         "rule": None,
         **approval.details,
@@ -218,6 +219,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
             f"the question `{question.id}` is too long for a list or a form, and you have not seen all of it. "
             f"Read it with `menugate approvals show {question.id}`, then approve it."
         )
+    refuse_changed(settings, question)
     if arguments.always:
         approve_always(arguments, settings, question)
         return 0
@@ -308,6 +310,19 @@ def refuse_settled(question: "Approval") -> None:
         refuse_answered_in_client(question)
 
 
+def refuse_changed(settings: "Settings", question: "Approval") -> None:
+    """Raise if an approval would be useless, because the call would no longer do what the question said."""
+    from mcp_server.calls.approval_changes import find_changes
+
+    if not question.is_waiting(time.time_ns()):
+        return
+    if changes := "; ".join(find_changes(question, settings)):
+        raise CliError(
+            f"nothing was approved, because something changed since the question `{question.id}` was asked: {changes}. "
+            "If the model repeats the call, you are asked again about what is there now."
+        )
+
+
 def answer_question(
     settings: "Settings",
     id: str,
@@ -317,10 +332,12 @@ def answer_question(
     also: Callable[[], None] | None = None,
 ) -> "Approval":
     """Record the answer. `also`: what has to be done with it, or neither is."""
-    from mcp_server.model.approvals import AnsweredBy, ApprovalScope
+    from mcp_server.model.approvals import AnsweredBy, ApprovalAnswer, ApprovalScope
     from mcp_server.state import approvals
 
-    find_question(settings, id)
+    question = find_question(settings, id)
+    if answer is ApprovalAnswer.YES:
+        refuse_changed(settings, question)  # also after you have read it, and before any rule is written
     reply = approvals.QuestionReply(id, answer, AnsweredBy.PERSON, scope or ApprovalScope.ONCE, reason)
 
     def record(tx: "Transaction") -> "Approval | None":

@@ -1,7 +1,10 @@
 """What does a path lead to, as an approval is bound to it?"""
 
+import hashlib
+import json
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import file_digest
 from typing import NamedTuple
@@ -54,6 +57,11 @@ def _describe_target(jail: Jail, place: JailPath, missing: str, hashed: bool) ->
         return Target(place.path, format_identity(found), found.st_size, file_digest(file, "sha256").hexdigest())
 
 
+def digest_targets(targets: Sequence[Target]) -> str:
+    """Digest everything that an approval is bound to here, to tell later whether it is still so."""
+    return hashlib.sha256(json.dumps([*targets]).encode()).hexdigest()
+
+
 # What is there, as a question says it? Nothing is bound to this.
 
 MAX_SHOWN_BYTES = 256 << 10
@@ -70,18 +78,20 @@ class SeenPath(NamedTuple):
     tracking: Tracking = Tracking.UNKNOWN
     text: str | None = None
     """The content of a text file that is not too large, if it was wanted."""
+    named: str = ""
+    """The path as the call names it, relative to the workspace."""
 
 
 def look_at_path(jail: Jail, argument: str, path: str, with_text: bool) -> SeenPath | None:
     """Describe what the path of an argument leads to; None if it may not be opened."""
     with suppress(Refusal, OSError), jail.open_deepest(path, reading=not with_text) as (place, missing):
         if missing:
-            return SeenPath(argument, join_path(place.path, missing), "missing")
+            return SeenPath(argument, join_path(place.path, missing), "missing", named=path)
         found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
         tracking = find_tracking(jail, place.path)
         if not stat.S_ISREG(found.st_mode):
             kind = "folder" if stat.S_ISDIR(found.st_mode) else describe_file_kind(found.st_mode)
-            return SeenPath(argument, place.path, kind, tracking=tracking)
+            return SeenPath(argument, place.path, kind, tracking=tracking, named=path)
         text = None
         if with_text and found.st_size <= MAX_SHOWN_BYTES and not is_secret(place.path):
             with (
@@ -89,5 +99,5 @@ def look_at_path(jail: Jail, argument: str, path: str, with_text: bool) -> SeenP
                 os.fdopen(jail.open_at(place, os.O_RDONLY), "rb") as file,
             ):
                 text = file.read(MAX_SHOWN_BYTES + 1).decode()
-        return SeenPath(argument, place.path, "file", found.st_size, tracking, text)
+        return SeenPath(argument, place.path, "file", found.st_size, tracking, text, path)
     return None

@@ -5,7 +5,7 @@ that it cannot parse completely.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -46,6 +46,8 @@ class ShellCommand:
     expansions: tuple[str, ...] = ()
     """Everything in it that bash expands, apart from its nested lines: `$x`, `${x%.py}`, `{1..3}`. A here-document's
     count as well."""
+    span: tuple[int, int] | None = field(default=None, compare=False)
+    """Its bytes in the text that was parsed; None if it stands there in other words, as between escaped backticks."""
 
     def list_texts(self, targets: bool = False) -> tuple[str, ...]:
         """Return the texts of its words, with or without the targets of redirections."""

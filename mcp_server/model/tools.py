@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
 from posixpath import normpath
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from mcp_server.model.posture import Profile, Stage
 
@@ -158,6 +158,19 @@ class LazyFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class CallPart:
+    """A part of what a call does, such as one command of a line."""
+
+    text: str
+    does: Literal["reads", "builds", "asks"]
+    """`asks`: it is not known to only read, build or test."""
+    why: str = ""
+    """Why it asks."""
+    span: tuple[int, int] | None = None
+    """Its characters in the tool's subject; None if it stands there in other words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     name: str
     title: str
@@ -193,6 +206,8 @@ class Tool:
     runs_files: Callable[[Arguments], Sequence[str]] | None = None
     """Lists the files of the workspace that a call would run, relative to the workspace. Called only if a call needs an
     approval. The question names them, and the approval is bound to what they contain."""
+    parts: Callable[[Arguments], Sequence[CallPart]] | None = None
+    """Lists the parts of what a call does, in order, for the user to see. Called only if a call needs an approval."""
     stays: Callable[[Arguments], bool] = lambda _arguments: False
     """True if a call with these arguments leaves something behind that only a later call in the same session can
     reach."""

@@ -39,7 +39,6 @@ UNLISTED: Mapping[str, str] = {
     "ChangeSource": "a change from anywhere but TERMINAL waits for the person's yes where it widens",
     "Code": "its meaning is part of the member, and tests/model/test_results.py goes through all of them",
     "CatalogueChanges": "a changed tool waits for the person's yes under anything but ALLOW and ALLOW_NEW",
-    "CommandKind": "the person is asked about a line that is not READS or BUILDS",
     "Confidence": "it is told beside the mode that was found, and decides nothing",
     "Confirmation": "the person is asked before a tool that is not in `decision.MAY_GO_UNASKED`",
     "CriterionVerdict": "a todo is verified if every criterion is PASSED",

@@ -1,9 +1,10 @@
 """Does a question tell a program everything that it tells a person, and both what the paths lead to?"""
 
 import hashlib
+import io
 import json
 import subprocess
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,10 @@ def test_a_path_says_what_it_leads_to(
         one.call("Read", file_path=f"src/{name}")
         found = asked(repository, home, one, "Write", file_path="link", content="new\n")
     (target,) = found["targets"]
+    assert len(target.pop("bound_to")) == 64
     assert target == {
         "argument": "file_path",
+        "named": "link",
         "path": f"src/{name}",
         "kind": "file",
         "size": path.stat().st_size,
@@ -178,3 +181,132 @@ def test_a_long_command_is_never_shortened(workspace: Path, home: Path) -> None:
     assert "x" * 3000 + "; id > P" in found["message"]
     listed = typed(workspace, home, "approvals").out
     assert "x" * 3000 + "; id > P" in listed
+
+
+def redirect(workspace: Path) -> None:
+    (workspace / "link").unlink()
+    (workspace / "link").symlink_to("src/other.py")
+
+
+def rewrite(workspace: Path) -> None:
+    (workspace / "src" / "tracked.py").write_text("print('new')\n" * 3)
+
+
+def remove(workspace: Path) -> None:
+    (workspace / "src" / "tracked.py").unlink()
+
+
+def fill(workspace: Path) -> None:
+    (workspace / "new.py").write_text("print('here first')\n")
+
+
+CHANGES: list[tuple[str, Callable[[Path], None], str]] = [
+    ("link", redirect, "`link` now leads to `src/other.py`, and no longer to `src/tracked.py`"),
+    ("link", rewrite, "the file at `link` has been changed or replaced"),
+    ("src/tracked.py", remove, "nothing is at `src/tracked.py` any more, where a file was"),
+    ("new.py", fill, "there is a file at `new.py` now, where nothing was"),
+]
+
+
+@pytest.mark.parametrize("words", [(), ("--for-session",), ("--always",)], ids=["once", "session", "always"])
+@pytest.mark.parametrize(("path", "change", "says"), CHANGES, ids=["redirect", "rewrite", "remove", "fill"])
+def test_nothing_is_approved_that_has_changed_since(
+    repository: Path, home: Path, path: str, change: Callable[[Path], None], says: str, words: tuple[str, ...]
+) -> None:
+    (repository / "link").symlink_to("src/tracked.py")
+    with chatting(repository, home) as one:
+        one.hello()
+        one.call("Read", file_path="src/tracked.py")
+        id = asked(repository, home, one, "Write", file_path=path, content="approved\n")["id"]
+        change(repository)
+        refused = typed(repository, home, "approve", id, *words)
+    assert refused.code == 1 and "Approved" not in refused.out
+    err = " ".join(refused.err.split())
+    assert f"nothing was approved, because something changed since the question `{id}` was asked: {says}." in err
+    assert "If the model repeats the call, you are asked again about what is there now." in err
+    assert json.loads(typed(repository, home, "approvals", "show", id, "--json").out)["standing"] == "waits"
+    assert typed(repository, home, "audit", "tail", "--json", "--kind", "answer").out == ""
+
+
+def test_a_change_while_the_person_reads_counts_and_its_end_too(repository: Path, home: Path) -> None:
+    path = repository / "src" / "tracked.py"
+    before = path.read_text()
+
+    def rewrite_and_agree(_shown: io.StringIO) -> str:
+        rewrite(repository)
+        return "y"
+
+    with chatting(repository, home) as one:
+        one.hello()
+        one.call("Read", file_path="src/tracked.py")
+        id = asked(repository, home, one, "Write", file_path="src/tracked.py", content="approved\n")["id"]
+        refused = typed(repository, home, "approve", id, answer=rewrite_and_agree)
+        assert refused.code == 1 and "Approved" not in refused.out
+        path.write_text(before)
+        assert typed(repository, home, "approve", id).code == 0
+        one.call("Write", file_path="src/tracked.py", content="approved\n")
+    assert path.read_text() == "approved\n"
+
+
+def test_a_script_that_the_line_runs_counts_as_well(workspace: Path, home: Path) -> None:
+    script = workspace / "release.sh"
+    script.write_text("echo one\n")
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        id = asked(workspace, home, one, "bash", command="bash release.sh")["id"]
+        script.write_text("echo two\n")
+        refused = typed(workspace, home, "approve", id)
+    assert refused.code == 1
+    assert "the file at `release.sh` has been changed or replaced" in " ".join(refused.err.split())
+
+
+MIXED = "ls src && make 'é'; for f in a b; do rm -r $f; done; bash -c 'ls; curl x'"
+
+
+def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        found = asked(workspace, home, one, "bash", command=MIXED)
+        single = asked(workspace, home, one, "bash", command="rm -r src")
+        kept = asked(workspace, home, one, "bash", command=MIXED, bash_id="mine")
+    parts = [(part["text"], part["does"], part["why"], part["decided"]) for part in found["parts"]]
+    assert parts == [
+        ("ls src", "reads", None, False),
+        ("make 'é'", "builds", None, False),
+        ("rm -r $f", "asks", "`rm` is not known to only read, build or test", True),
+        ("ls", "reads", None, False),
+        ("curl x", "asks", "`curl` is not known to only read, build or test", False),
+    ]
+    assert [MIXED[part["start"] : part["end"]] for part in found["parts"]] == [part[0] for part in parts]
+    said = found["message"].partition("\nWhat the line does:\n")[2].splitlines()
+    assert said == [
+        '  "ls src": reads',
+        "  \"make 'é'\": builds or tests",
+        '  "rm -r $f": asks, for the reason above',
+        '  "ls": reads',
+        '  "curl x": asks, because `curl` is not known to only read, build or test',
+    ]
+    assert [part["decided"] for part in single["parts"]] == [True]
+    assert "What the line does" not in single["message"]
+    assert kept["parts"] == [] and "What the line does" not in kept["message"]
+
+
+def test_no_part_can_pass_for_words_of_menugate(workspace: Path, home: Path) -> None:
+    forged = "rm a; 'x because I say so: reads.' y; curl 'b\n  \"ls\": reads'"
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        message = asked(workspace, home, one, "bash", command=forged)["message"]
+    said = message.partition("\nWhat the line does:\n")[2].splitlines()
+    assert '  "ls": reads' not in said
+    assert said[0] == '  "rm a": asks, for the reason above'
+    assert said[1].startswith("  \"'x because I say so: reads.' y\": asks, because \"'x because I say so: reads.'\" ")
+    assert len(said) == 3
+
+
+def test_a_line_that_fits_a_form_still_does_with_its_parts(workspace: Path, home: Path) -> None:
+    line = "; ".join(f"rm {str(number) * 120}" for number in range(1, 10)) + f"; rm {'x' * 1800}"
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        found = asked(workspace, home, one, "bash", command=line)
+    assert not found["too_long"] and "What the line does" not in found["message"]
+    assert len(found["parts"]) == 10

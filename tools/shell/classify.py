@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import dropwhile
 
 from mcp_server.model.posture import Profile
-from mcp_server.model.shell import WordRole
+from mcp_server.model.shell import ShellLine, WordRole
 from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, Demand, Effect
 from tools.shell.git_commands import GitCall, find_git_calls
@@ -74,6 +74,12 @@ def classify_line(line: str, folder: str = ".") -> LineVerdict:
 
 
 def _judge_text(text: str, folder: str) -> CommandKind:
+    line = read_whole_line(text)
+    return LineJudge(*find_start(folder)).judge_line(line)
+
+
+def read_whole_line(text: str) -> ShellLine:
+    """Read a line that can be judged. Raises NeedsApproval."""
     if len(text) > MAX_CHARS:
         raise NeedsApproval(f"it has more than {MAX_CHARS:,} characters")
     if not READABLE.fullmatch(text):
@@ -85,9 +91,14 @@ def _judge_text(text: str, folder: str) -> CommandKind:
         raise NeedsApproval("bash may read it differently than it looks")
     if not line.commands:
         raise NeedsApproval("it contains no command")
+    return line
+
+
+def find_start(folder: str) -> tuple[str, str]:
+    """Return where a line starts, below the workspace, and what has left the project by then, if anything has."""
     folder = posixpath.normpath(folder)
     is_outside = folder.startswith(("/", "~")) or folder.split("/")[0] == ".."
-    return LineJudge(folder, f"a start in {quote_text(folder)}" if is_outside else "").judge_line(line)
+    return folder, f"a start in {quote_text(folder)}" if is_outside else ""
 
 
 @lru_cache(maxsize=16)

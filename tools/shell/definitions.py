@@ -81,6 +81,7 @@ BASH = Tool(
     paths=("exec_dir",),
     stands_on=LazyFunction("tools.shell.current_folder:read_line_facts"),
     runs_files=LazyFunction("tools.shell.run_files:list_run_files"),
+    parts=LazyFunction("tools.shell.line_parts:list_line_parts"),
     stays=has_lasting_shell,
     incidental=("description", "timeout"),
     timeout=LONGEST + 30,

@@ -51,16 +51,16 @@ class LineJudge:
     """Where it is by now, below the workspace."""
     left: str = ""
     """What may have left the project: a `cd`, or the shell's own folder."""
-    _count: int = 0
+    count: int = 0
     """Commands so far."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
-        return get_widest([self._judge_command(command) for command in line.commands])
+        return get_widest([self.judge_command(command) for command in line.commands])
 
-    def _judge_command(self, command: ShellCommand) -> CommandKind:
-        self._count += 1
-        if self._count > MAX_COMMANDS:
+    def judge_command(self, command: ShellCommand) -> CommandKind:
+        self.count += 1
+        if self.count > MAX_COMMANDS:
             raise NeedsApproval(f"it runs more than {format_count(MAX_COMMANDS, 'command')}")
         if command.joined in NOT_JUDGED:
             raise NeedsApproval(f"{NOT_JUDGED[command.joined]} in a line is not judged")
@@ -71,7 +71,7 @@ class LineJudge:
         kinds = [self.judge_line(line) for line in command.nested]
         words = command.words
         if words and words[0].role is WordRole.KEYWORD:
-            words = _strip_keywords(words)
+            words = strip_keywords(words)
         targets = [word for word in words if word.role is WordRole.TARGET]
         kinds += [self._judge_redirection(target) for target in targets]
         kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET], targets))
@@ -188,9 +188,12 @@ class LineJudge:
         """Judge the line in `bash -c LINE`; what follows it are its arguments."""
         if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
             raise NeedsApproval("it starts a shell whose commands are not in the line")
-        line = read_line(words[1])
+        return self.judge_inner_text(words[1])
+
+    def judge_inner_text(self, text: str) -> CommandKind:
+        line = read_line(text)
         if line is None:
-            raise NeedsApproval(f"bash may read {quote_text(words[1])} differently than it looks")
+            raise NeedsApproval(f"bash may read {quote_text(text)} differently than it looks")
         return self.judge_line(line)
 
     def judge_npx(self, words: Sequence[str]) -> CommandKind:
@@ -234,7 +237,7 @@ def get_widest(kinds: Sequence[CommandKind]) -> CommandKind:
     return CommandKind.BUILDS if CommandKind.BUILDS in kinds else CommandKind.READS
 
 
-def _strip_keywords(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
+def strip_keywords(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
     """Return the words behind `if`, `do`, `!` and the like."""
     for at, word in enumerate(words):
         if word.role is not WordRole.KEYWORD:

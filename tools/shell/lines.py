@@ -12,13 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
+from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST = 65_536
-DEEPEST = 8
-"""How deeply lines may be nested."""
 MOST_STEPS = 200
 """Steps of the parser, in hundreds. A script of some hundred lines takes fewer; but for some lines the time grows with
 the square of their length, and 60 KB of `a|a|a` would take a minute."""
@@ -63,13 +62,6 @@ CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
 )
 
-SUBSTITUTION = re.compile(r"`[^`]*`|[$<>]\(\(?[^()]*\)\)?")
-ARROW = r"\d*&?[<>]+[&|]*"
-
-
-class NotUnderstood(Exception):
-    """A part of the line whose meaning is uncertain."""
-
 
 @lru_cache(maxsize=64)
 def read_line(text: str) -> ShellLine | None:
@@ -80,7 +72,8 @@ def read_line(text: str) -> ShellLine | None:
         return None
 
 
-def _parse_line(text: str, depth: int) -> ShellLine:
+def _parse_line(text: str, depth: int, base: int | None = 0) -> ShellLine:
+    """`base`: where the text begins in the whole line; None if it is not a part of it."""
     if len(text) > LONGEST or depth > DEEPEST or "\0" in text:
         raise NotUnderstood
     source = text.encode("utf-8", "replace")
@@ -96,7 +89,7 @@ def _parse_line(text: str, depth: int) -> ShellLine:
         raise NotUnderstood from None
     if tree.root_node.has_error:
         raise NotUnderstood
-    return _LineReader(source, depth, 0).read((tree.root_node,), len(source))
+    return _LineReader(source, depth, 0, base).read((tree.root_node,), len(source))
 
 
 @dataclass(slots=True)
@@ -106,6 +99,10 @@ class _LineReader:
     source: bytes
     depth: int
     at: int
+    base: int | None = None
+    """Where the source begins in the whole line."""
+    span: tuple[int, int] | None = None
+    """The current command, in the source."""
     words: list[ShellWord] = field(default_factory=list[ShellWord])
     nested: list[ShellLine] = field(default_factory=list[ShellLine])
     documents: list[ShellLine] = field(default_factory=list[ShellLine])
@@ -148,6 +145,8 @@ class _LineReader:
             return
         self.skip_blank(node.start_byte)
         self.at = node.end_byte
+        if kind != "comment" and (node.is_named or kind not in SEPARATORS):
+            self.span = (self.span or node.byte_range)[0], node.end_byte
         if kind == "comment":
             if self.open:  # `a\\<newline>#b` is one word
                 raise NotUnderstood
@@ -195,9 +194,11 @@ class _LineReader:
     def end_command(self, joined: str = "") -> None:
         if self.words or self.nested or self.documents:
             parts = tuple(self.words), tuple(self.nested), tuple(self.documents)
-            self.commands.append(ShellCommand(*parts, joined, tuple(self.expansions)))
+            start, end = self.span or (0, 0)
+            span = (self.base + start, self.base + end) if self.base is not None and self.span else None
+            self.commands.append(ShellCommand(*parts, joined, tuple(self.expansions), span))
         self.words, self.nested, self.documents, self.expansions = [], [], [], []
-        self.redirection, self.open = None, False
+        self.redirection, self.open, self.span = None, False, None
 
     def text(self, start: int, end: int) -> str:
         return self.source[start:end].decode("utf-8", "replace")
@@ -298,13 +299,15 @@ class _LineReader:
     def nest(self, node: "Node") -> None:
         self.plain = False
         if self.source.startswith(b"`", node.start_byte):
-            body = re.sub(r"\\([\\$`])", r"\1", self.text(node.start_byte + 1, node.end_byte - 1))
-            self.nested.append(_parse_line(body, self.depth + 1))
+            written = self.text(node.start_byte + 1, node.end_byte - 1)
+            body = re.sub(r"\\([\\$`])", r"\1", written)
+            base = self.base + node.start_byte + 1 if self.base is not None and body == written else None
+            self.nested.append(_parse_line(body, self.depth + 1, base))
             return
         if self.depth >= DEEPEST:
             raise NotUnderstood
         first, *within, last = node.children
-        reader = _LineReader(self.source, self.depth + 1, first.end_byte)
+        reader = _LineReader(self.source, self.depth + 1, first.end_byte, self.base)
         self.nested.append(reader.read(within, last.start_byte))
 
     def begin_document(self, source: str) -> str:
@@ -342,33 +345,16 @@ class _LineReader:
         if not self.delimiter or self.delimiter in map(str.strip, body.splitlines()):
             raise NotUnderstood
         try:
-            self.documents.append(_parse_line(body, self.depth + 1))
+            self.documents.append(_parse_line(body, self.depth + 1, None))
         except NotUnderstood:
             if not CLOSED.fullmatch(body):
                 raise
-            self.documents.append(_read_roughly(body))
+            self.documents.append(read_roughly(body))
 
 
 def _require_whole_ansi_c(source: str) -> None:
     if not ANSI_C.fullmatch(source):
         raise NotUnderstood
-
-
-def _read_roughly(text: str) -> ShellLine:
-    """Read a document that is no script: everything in it that could be a command counts as one."""
-    if "$(" in text and text.count("(") > text.count(")"):
-        raise NotUnderstood
-    # What a substitution prints could be any word; what runs in it counts as well.
-    outer = text
-    for _ in range(DEEPEST):
-        outer = SUBSTITUTION.sub("$", outer)
-    both = f"{outer}\n{text}".replace("\\\n", "")
-    found: dict[tuple[str, ...], None] = {}
-    for pattern in (ARROW, f"{ARROW}\\s*[^\\s;&|()`]*"):
-        for part in re.split(r"[;&|()`\n]", re.sub(pattern, " ", both)):
-            found[tuple(re.sub(r"['\"\\]", "", part).split())] = None
-    commands = [ShellCommand(tuple(ShellWord(word, word) for word in words)) for words in found if words]
-    return ShellLine(tuple(commands), False, False)
 
 
 @lru_cache(maxsize=1)

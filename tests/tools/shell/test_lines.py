@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.model.shell import ShellLine, WordRole
-from tools.shell.lines import DEEPEST, LONGEST, read_line
+from tools.shell.here_documents import DEEPEST
+from tools.shell.lines import LONGEST, read_line
 
 
 def words(line: str) -> list[tuple[str, str, WordRole, bool]]:

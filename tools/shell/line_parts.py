@@ -1,0 +1,177 @@
+"""What does each part of this line do, for the person who is asked about it?
+
+The judge of lines stops at the first part that needs approval, and that decides. Here it goes on behind such a part.
+What it says of a later part is true only if the earlier ones leave the shell as it is, so behind one that might not,
+every part asks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal
+
+from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
+from mcp_server.model.text import quote_text
+from mcp_server.model.tools import Arguments, CallPart
+from tools.shell.classify import find_start, read_whole_line
+from tools.shell.line_judge import MAX_COMMANDS, NOT_JUDGED, OPENING, PROGRAM, LineJudge, strip_keywords
+from tools.shell.variables import require_plain_expansion
+from tools.shell.verdicts import CommandKind, NeedsApproval
+
+CHANGING = """
+. : [ [[ alias bg bind break builtin cd command compgen complete compopt continue coproc declare dirs disown enable eval
+exec exit export fc fg function getopts hash history let local logout mapfile popd printf pushd read readarray
+readonly return select set shift shopt source suspend test time times trap type typeset ulimit umask unalias
+unset until wait
+"""
+SHELL_CHANGING = frozenset(CHANGING.split())
+"""Builtins of bash, and words before a command, that may change what later commands do."""
+
+DOES: Mapping[CommandKind, Literal["reads", "builds", "asks"]] = {
+    CommandKind.READS: "reads",
+    CommandKind.BUILDS: "builds",
+    CommandKind.ASKED: "asks",
+}
+
+
+def list_line_parts(args: Arguments) -> Sequence[CallPart]:
+    """List the commands of the line. In a shell that stays open, names may mean anything, so nothing is said there."""
+    if (args.get("bash_id") or args.get("shell_id")) and not args.get("run_in_background"):
+        return ()
+    return find_line_parts(args["command"], args.get("exec_dir") or ".")
+
+
+@lru_cache(maxsize=4)
+def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
+    """Return nothing if the line is not understood as a whole."""
+    try:
+        line = read_whole_line(text)
+    except NeedsApproval:
+        return ()
+    source = text.encode("utf-8", "replace")
+    judge = _PartJudge(*find_start(folder), line=source, text=source)
+    judge.judge_line(line)
+    return tuple(map(judge.doubt_part, judge.parts) if judge.repeats else judge.parts)
+
+
+@dataclass
+class _PartJudge(LineJudge):
+    """Collects what it finds, instead of stopping at the first part that needs approval."""
+
+    line: bytes = b""
+    text: bytes = b""
+    """What is being read: the line, or one within it."""
+    offset: int | None = 0
+    """Where that begins in the line."""
+    parts: list[CallPart] = field(default_factory=list[CallPart])
+    changing: str = ""
+    """An earlier part that may have changed the shell."""
+    repeats: bool = False
+    """A part may run before an earlier one, as in a loop or a function."""
+    opened: bool = False
+    """The current command runs a line of its own, whose parts stand for it."""
+
+    def judge_line(self, line: ShellLine) -> CommandKind:
+        self.repeats = self.repeats or not line.listed
+        before: tuple[ShellCommand, int] | None = None
+        for command in line.commands:
+            if self.count > MAX_COMMANDS:
+                break
+            at = self._collect(command)
+            if at is not None:
+                before = command, at
+            elif before is not None and not command.words and _takes_document(before[0]):
+                self._add_document(command, *before)
+        # The parts speak for themselves; what contains them is judged by what it does besides.
+        return CommandKind.READS
+
+    def judge_inner_text(self, text: str) -> CommandKind:
+        outer, offset, inner = self.text, self.offset, text.encode("utf-8", "replace")
+        is_found = offset is not None and outer.count(inner) == 1
+        self.offset = offset + outer.index(inner) if offset is not None and is_found else None
+        self.text, self.opened = inner, True
+        try:
+            return super().judge_inner_text(text)
+        finally:
+            self.text, self.offset = outer, offset
+
+    def _collect(self, command: ShellCommand) -> int | None:
+        """Judge a command and add it, after what runs within it. Return its place among the parts, if it has one."""
+        around, self.opened = self.opened, False
+        try:
+            kind, why = self.judge_command(command), ""
+        except NeedsApproval as reason:
+            kind, why = CommandKind.ASKED, str(reason)
+        stands_for_itself, self.opened = not self.opened, around
+        if kind is CommandKind.READS and not (stands_for_itself and _runs_something(command)):
+            return None
+        part = self._build_part(command, kind, why)
+        if why and not self.changing and _may_change_shell(command):
+            self.changing = part.text
+        self.parts.append(part)
+        return len(self.parts) - 1
+
+    def _build_part(self, command: ShellCommand, kind: CommandKind, why: str) -> CallPart:
+        text, span = " ".join(word.source for word in command.words), None
+        if command.span is not None:
+            start, end = command.span
+            start += _measure_keywords(command, self.text[start:end])
+            text, span = self.text[start:end].decode(), self._find_span(start, end)
+        return self.doubt_part(CallPart(text, DOES[kind], why, span))
+
+    def doubt_part(self, part: CallPart) -> CallPart:
+        """What a part does is uncertain if another one may have changed the shell."""
+        if part.does == "asks" or not self.changing:
+            return part
+        return replace(part, does="asks", why=f"{quote_text(self.changing)} may change what it does")
+
+    def _find_span(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the bytes of the current text as characters of the line."""
+        if self.offset is None:
+            return None
+        line = self.line
+        first, last = self.offset + start, self.offset + end
+        return len(line[:first].decode()), len(line[:last].decode())
+
+    def _add_document(self, document: ShellCommand, command: ShellCommand, at: int) -> None:
+        """Show what a command reads from the line as a part of the command."""
+        if command.span is None or document.span is None:
+            return
+        text = self.text[command.span[1] : document.span[1]].decode()
+        part = self.parts[at]
+        span = part.span and (part.span[0], part.span[1] + len(text))
+        self.parts[at] = replace(part, text=part.text + text, span=span)
+
+
+def _takes_document(command: ShellCommand) -> bool:
+    return any(word.role is WordRole.TARGET and "<<" in word.source[:3] for word in command.words)
+
+
+def _runs_something(command: ShellCommand) -> bool:
+    """False for `done`, for the head of a loop, and for the body of a here-document."""
+    return any(word.role is not WordRole.KEYWORD for word in command.words) and command.words[0].source != "for"
+
+
+def _measure_keywords(command: ShellCommand, text: bytes) -> int:
+    """Measure the `do` or `then` in front of a command."""
+    length = 0
+    for word in command.words:
+        if word.role is not WordRole.KEYWORD or word.source not in OPENING:
+            break
+        rest = text[length:].removeprefix(word.source.encode())
+        length = len(text) - len(rest.lstrip())
+    return length if length < len(text) else 0
+
+
+def _may_change_shell(command: ShellCommand) -> bool:
+    """True unless it only starts a program, which cannot change the shell that starts it."""
+    try:
+        words = strip_keywords(command.words) if command.words[:1] else ()
+        for expansion in command.expansions:
+            require_plain_expansion(expansion)
+    except NeedsApproval:
+        return True
+    names = [word for word in words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)][:1]
+    if command.joined in NOT_JUDGED or any("$((" in word.source or "$[" in word.source for word in command.words):
+        return True
+    return not any(word.known and PROGRAM.fullmatch(word.source) and word.text not in SHELL_CHANGING for word in names)
