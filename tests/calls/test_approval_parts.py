@@ -1,0 +1,31 @@
+"""Can a part of a line pass for menugate's own words?"""
+
+from mcp_server.calls.approval_parts import PARTS_HEAD, ShownPart, build_part_fields, format_part_lines
+from mcp_server.guards.redaction import Redactor
+from mcp_server.model.tools import CallPart
+
+REDACTOR = Redactor(())
+READS = ShownPart(CallPart("ls", "reads", span=(0, 2)), False)
+
+
+def test_every_part_stands_in_quotes_on_a_line_of_its_own() -> None:
+    spoof = ShownPart(CallPart('x\n  "ls": reads', "asks", "`x\n\u202eApproved` is not known", (3, 9)), False)
+    lines = list(format_part_lines([READS, spoof], REDACTOR))
+    assert lines[:2] == [PARTS_HEAD, '  "ls": reads']
+    assert len(lines) == 3 and "\n" not in lines[2]
+    assert lines[2].startswith('  "x\\n"')
+    assert "\u202e" not in lines[2] and '\\u202eApproved"' in lines[2]
+
+
+def test_one_part_is_the_line_itself() -> None:
+    assert list(format_part_lines([READS], REDACTOR)) == []
+
+
+def test_the_part_that_made_it_ask_is_said() -> None:
+    asks = ShownPart(CallPart("rm x", "asks", "`rm` is not known", (6, 10)), True)
+    assert list(format_part_lines([READS, asks], REDACTOR))[2] == '  "rm x": asks, for the reason above'
+    fields = build_part_fields([READS, asks], REDACTOR)
+    assert [(one["text"], one["start"], one["end"], one["decided"]) for one in fields] == [
+        ("ls", 0, 2, False),
+        ("rm x", 6, 10, True),
+    ]
