@@ -21,6 +21,8 @@ from mcp_server.wire.revisions import (
 from mcp_server.wire.translate import result_from_ending
 
 TABLE = Path("mcp_server/wire/revisions.py")
+TOWARDS_SERVERS = "mcp_server/upstreams/handshake.py"
+"""Here menugate is the client: what another server speaks is agreed on with it."""
 ENDINGS = (
     Done("one", {"two": 3}, (Picture(b"four", "image/png"),)),
     Problem(Code.STALE, "five", "six", {"seven": 8}),
@@ -76,7 +78,7 @@ def test_no_other_file_compares_revisions() -> None:
     named: list[str] = []
     for path in sorted((DATA / "mcp_server").rglob("*.py")):
         nodes = [one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, (ast.Constant, ast.alias))]
-        for node in nodes if path != DATA / TABLE else ():
+        for node in nodes if path not in (DATA / TABLE, DATA / TOWARDS_SERVERS) else ():
             text = node.name if isinstance(node, ast.alias) else str(node.value)
             if re.fullmatch(r"20\d\d-\d\d-\d\d|\w*PROTOCOL_VERSIONS", text):
                 named.append(f"{path.relative_to(DATA)}:{node.lineno}: ask `Caller.protocol` instead of `{text}`")
