@@ -48,7 +48,7 @@ def _format_why(why: str, redactor: Redactor) -> str:
     return "".join(
         mark_secrets(piece, redactor)
         if not at % 2
-        else (f"`{piece}`" if PLAIN_QUOTE.fullmatch(piece) else format_value(piece, redactor))
+        else (f"`{mark_secrets(piece, redactor)}`" if PLAIN_QUOTE.fullmatch(piece) else format_value(piece, redactor))
         for at, piece in pieces
     )
 

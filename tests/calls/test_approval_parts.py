@@ -29,3 +29,8 @@ def test_the_part_that_made_it_ask_is_said() -> None:
         ("ls", 0, 2, False),
         ("rm x", 6, 10, True),
     ]
+
+
+def test_a_letter_that_does_not_print_is_written_out() -> None:
+    asks = ShownPart(CallPart("l\u115fs", "asks", "`l\u115fs` is not known", (6, 9)), False)
+    assert not any("\u115f" in line for line in format_part_lines([READS, asks], REDACTOR))
