@@ -144,7 +144,7 @@ class RunningChild:
         with anyio.CancelScope(shield=True):
             if grace > 0 and self.code is None:
                 family = [one for one in find_process_family(self.pid) if one != self.pid]
-                # A shell that reads from a terminal ignores SIGTERM, and what is stopped gets nothing until it continues.
+                # A shell at a terminal ignores SIGTERM, and a stopped process gets nothing until it continues.
                 for one in (signal.SIGTERM, signal.SIGHUP, signal.SIGCONT):
                     signal_processes(family, one)
                 with anyio.move_on_after(grace):
