@@ -9,7 +9,8 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
-from tools.shell.kept_shell import PATIENCE, read_file_facts, read_shell_facts, take_turn
+from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
+from tools.shell.run_files import STANDS_IN
 from tools.shell.shells import ShellSession
 
 NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
@@ -24,8 +25,7 @@ async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     # A shell that has ended is started again, in `exec_dir`.
     if shell is None or shell.code is not None:
         await _raise_unless_folder(ctx, args.get("exec_dir"))
-        stays = name and not args.get("run_in_background")
-        return await read_file_facts(ctx, args["command"], args.get("exec_dir") or ".") if stays else {}
+        return {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
     async with take_turn(shell, PATIENCE):
         return await read_shell_facts(ctx, shell, args["command"])
@@ -38,7 +38,7 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
         return {}
     if not shell.takes_lines or shell.is_busy or shell.turn.locked():
         runs = shell.command or "a line that was typed before"
-        return {"the shell stands in": shell.describe_folder(), "its id": shell.id, "it runs": runs}
+        return {STANDS_IN: shell.describe_folder(), "its id": shell.id, "it runs": runs}
     async with take_turn(shell, PATIENCE):
         return await read_shell_facts(ctx, shell, args.get("content", ""))
 
