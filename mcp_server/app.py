@@ -115,9 +115,19 @@ class UpstreamPort:
         if self.follower:
             self.follower.ask_unknown()
 
+    def end_session(self, session: str) -> None:
+        """Stop what only this session used."""
+        if self._opened is not None:
+            self._opened.servers.end_session(session)
+
     async def close(self) -> None:
-        if vars(self).get("follower") is not None and self.follower:
-            await self.follower.close()
+        if self._opened is not None:
+            await self._opened.close()
+
+    @property
+    def _opened(self) -> "CatalogueFollower | None":
+        """What was built, if it was."""
+        return vars(self).get("follower")
 
 
 @dataclass(frozen=True)

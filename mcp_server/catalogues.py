@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.config.secrets import build_use_recorder
 from mcp_server.config.upstream_tools import MountedTools
 from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
@@ -68,7 +69,8 @@ def build_catalogue_follower(
     """Build what runs the servers. None of them is started here."""
     settings, network = reload.settings, reload.held.library.config.network
     logs = settings.state / FOLDER
-    opener = LinkOpener(pipeline.guards.commands, logs, settings.person, network, core.redactor.redact)
+    commands, redact = pipeline.guards.commands, core.redactor.redact
+    opener = LinkOpener(commands, logs, settings.person, network, redact, build_use_recorder(settings))
     servers = UpstreamServers(opener.open_link, settings.workspace.as_uri(), settings.person)
     follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings)
     follower.open()
