@@ -117,16 +117,15 @@ class UpstreamPort:
 
     def end_session(self, session: str) -> None:
         """Stop what only this session used."""
-        if self._opened is not None:
-            self._opened.servers.end_session(session)
+        if (follower := self._get_follower()) is not None:
+            follower.servers.end_session(session)
 
     async def close(self) -> None:
-        if self._opened is not None:
-            await self._opened.close()
+        if (follower := self._get_follower()) is not None:
+            await follower.close()
 
-    @property
-    def _opened(self) -> "CatalogueFollower | None":
-        """What was built, if it was."""
+    def _get_follower(self) -> "CatalogueFollower | None":
+        """Return what was built, if it was."""
         return vars(self).get("follower")
 
 

@@ -21,6 +21,7 @@ from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.servers import UpstreamServers
+from mcp_server.upstreams.sharing.links import SharedLinks
 
 if TYPE_CHECKING:
     from mcp_server.app import Core, LazyPipeline
@@ -71,7 +72,8 @@ def build_catalogue_follower(
     logs = settings.state / FOLDER
     commands, redact = pipeline.guards.commands, core.redactor.redact
     opener = LinkOpener(commands, logs, settings.person, network, redact, build_use_recorder(settings))
-    servers = UpstreamServers(opener.open_link, settings.workspace.as_uri(), settings.person)
+    links = SharedLinks(opener, settings.secrets, Nobody())
+    servers = UpstreamServers(links.open_link, settings.workspace.as_uri(), settings.person)
     follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings)
     follower.open()
     return follower
