@@ -7,7 +7,7 @@ variables and folder. Whatever goes wrong with sharing, the process runs an inst
 import logging
 import time
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from mcp_server.model.upstreams import Mount, Serve, StdioTarget
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.messages import Link, LinkClosed
 from mcp_server.upstreams.sharing.greeting import GREETING_SECONDS
-from mcp_server.upstreams.sharing.guest import open_guest_link
+from mcp_server.upstreams.sharing.guest import HOLDER_SILENT, GuestLink, open_guest_link
 from mcp_server.upstreams.sharing.holder import GuestDoor, HeldLink
 from mcp_server.upstreams.sharing.key import ShareKey
 from mcp_server.upstreams.sharing.meeting import Meeting
@@ -52,16 +52,17 @@ class SharedLinks:
 
     @asynccontextmanager
     async def open_link(self, mount: Mount, principal: str) -> AsyncGenerator[Link, None]:
-        async with AsyncExitStack() as stack:
-            found, meeting = None, self._find_meeting(mount, principal)
-            if meeting is not None:
-                found = await self._meet(meeting)
-            if isinstance(found, MessageStream):
-                yield await stack.enter_async_context(open_guest_link(found))
-            elif found is not None and meeting is not None:
-                yield await stack.enter_async_context(self._open_held(meeting, found, principal))
-            else:
-                yield await stack.enter_async_context(self.opener.open_link(mount, principal))
+        meeting = self._find_meeting(mount, principal)
+        found = await self._meet(meeting) if meeting is not None else None
+        chosen: AbstractAsyncContextManager[Link]
+        if meeting is None or found is None:
+            chosen = self.opener.open_link(mount, principal)
+        elif isinstance(found, InstanceHold):
+            chosen = self._open_held(meeting, found, principal)
+        else:
+            chosen = self._open_joined(meeting, found)
+        async with chosen as link:
+            yield link
 
     def _find_meeting(self, mount: Mount, principal: str) -> Meeting | None:
         """Return where the processes meet that share this instance; None if nobody else may use it.
@@ -94,31 +95,39 @@ class SharedLinks:
             log.warning(NOT_SHARED, meeting.mount.name, wrong)
             return None
         if found is None:
-            self._alone_until[digest] = time.monotonic() + ALONE_SECONDS
+            self._go_alone(digest)
         return found
+
+    def _go_alone(self, digest: str) -> None:
+        self._alone_until[digest] = time.monotonic() + ALONE_SECONDS
+
+    @asynccontextmanager
+    async def _open_joined(self, meeting: Meeting, stream: MessageStream) -> AsyncGenerator[GuestLink, None]:
+        try:
+            async with open_guest_link(stream) as link:
+                yield link
+        finally:
+            if stream.reason == HOLDER_SILENT:
+                self._go_alone(meeting.place.digest)
 
     @asynccontextmanager
     async def _open_held(self, meeting: Meeting, hold: InstanceHold, principal: str) -> AsyncGenerator[HeldLink, None]:
-        place = meeting.place
+        door = GuestDoor(hold.listening, meeting.key, hold.place.digest, meeting.mount.name, principal, self.client)
         try:
-            door = GuestDoor(place.listen(), meeting.key, place.digest, meeting.mount.name, principal, self.client)
-            try:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(door.run)
-                    try:
-                        async with self.opener.open_link(meeting.mount, principal) as link:
-                            try:
-                                yield HeldLink(link, door)
-                            finally:
-                                await door.close()
-                    except LinkClosed as closed:
-                        door.reason = str(closed)
-                        raise
-                    finally:
-                        await door.close()
-                        tasks.cancel_scope.cancel()
-            finally:
-                door.listening.close()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(door.run)
+                try:
+                    async with self.opener.open_link(meeting.mount, principal) as link:
+                        try:
+                            yield HeldLink(link, door)
+                        finally:
+                            await door.close()
+                except LinkClosed as closed:
+                    door.reason = str(closed)
+                    raise
+                finally:
+                    await door.close()
+                    tasks.cancel_scope.cancel()
         finally:
             hold.release()
 

@@ -46,7 +46,17 @@ class MeetingPlace:
             raise PermissionError(1, "it is not this account's alone", str(self.folder))
 
     def try_to_hold(self, note: str) -> "InstanceHold | None":
-        """Become the holder, unless another process is. `note`: about us, for you."""
+        """Become the holder, unless another process is. `note`: about us, for you. Raises `OSError`."""
+        file = self._lock(note)
+        if file is None:
+            return None
+        try:
+            return InstanceHold(self, file, self._listen())
+        except BaseException:
+            os.close(file)
+            raise
+
+    def _lock(self, note: str) -> int | None:
         while True:
             file = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
@@ -54,7 +64,7 @@ class MeetingPlace:
                 if _is_at(file, self.lock):
                     os.ftruncate(file, 0)
                     os.write(file, json.dumps({"pid": os.getpid(), "about": note}).encode())
-                    return InstanceHold(self, file)
+                    return file
             except BlockingIOError:
                 os.close(file)
                 return None
@@ -90,8 +100,8 @@ class MeetingPlace:
         finally:
             os.close(folder)
 
-    def listen(self) -> socket.socket:
-        """Put up the socket; only for the holder. Raises `OSError`."""
+    def _listen(self) -> socket.socket:
+        """Put up the socket; only for the holder."""
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
         try:
             made.setblocking(False)
@@ -116,8 +126,10 @@ class InstanceHold:
 
     place: MeetingPlace
     file: int
+    listening: socket.socket
 
     def release(self) -> None:
+        self.listening.close()
         with suppress(OSError):
             self.place.remove_socket()
         with suppress(OSError):

@@ -1,6 +1,7 @@
 """Does a process that meets a dead, silent or false holder go its own way, in time and with a line in the log?"""
 
 import logging
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def hold(meeting: Meeting) -> InstanceHold:
 async def test_the_first_holds_and_the_next_finds_it(meeting: Meeting) -> None:
     held = await meeting.hold_or_join(1)
     assert isinstance(held, InstanceHold)
-    with meeting.place.listen() as listening:
+    with held.listening as listening:
 
         async def serve() -> None:
             stream = MessageStream.open(await accept(listening))
@@ -57,12 +58,11 @@ async def test_a_holder_that_says_nothing_is_not_waited_for(
     meeting: Meeting, listens: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = hold(meeting)
-    listening = meeting.place.listen() if listens else None
+    if not listens:
+        held.listening.close()
     with caplog.at_level(logging.WARNING, "menugate"), anyio.fail_after(5):
         assert await meeting.hold_or_join(0.2) is None
     assert "does not answer" in caplog.text and "instance of its own" in caplog.text
-    if listening is not None:
-        listening.close()
     held.release()
 
 
@@ -81,12 +81,12 @@ async def test_a_holder_that_goes_is_succeeded(meeting: Meeting) -> None:
 
 
 async def test_what_a_dead_holder_left_is_in_nobodys_way(meeting: Meeting) -> None:
-    with meeting.place.listen():
-        pass
-    meeting.place.lock.write_text("left")
+    held = hold(meeting)
+    held.listening.close()
+    os.close(held.file)
+    assert len(list(meeting.place.folder.iterdir())) == 2
     found = await meeting.hold_or_join(1)
     assert isinstance(found, InstanceHold)
-    meeting.place.listen().close()
     found.release()
 
 

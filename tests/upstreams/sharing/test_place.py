@@ -54,7 +54,7 @@ def test_a_killed_holder_lets_go_at_once(place: MeetingPlace) -> None:
 
 async def test_only_the_owner_can_reach_the_socket(place: MeetingPlace) -> None:
     held = hold(place)
-    with place.listen() as listening:
+    with held.listening as listening:
         assert place.folder.stat().st_mode & 0o777 == 0o700
         assert {path.stat().st_mode & 0o777 for path in place.folder.iterdir()} == {0o600}
         with await place.connect() as connected:
@@ -68,7 +68,7 @@ async def test_the_folder_may_be_deep(tmp_path: Path) -> None:
     place = MeetingPlace(tmp_path / ("x" * 100) / ("y" * 100), "d" * 32)
     place.prepare()
     held = hold(place)
-    with place.listen(), await place.connect():
+    with await place.connect():
         held.release()
 
 
