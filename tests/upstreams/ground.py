@@ -114,11 +114,11 @@ class Ground:
     changes: list[UpstreamChange]
 
 
-def build_host(folder: Path) -> CommandHost:
+def build_host(folder: Path, home: Path | None = None) -> CommandHost:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     path = f"/usr/local/bin:/usr/bin:/bin:{Path(sys.executable).parent}"
-    variables = {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(folder)}
+    variables = {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(home or folder)}
     paths = HostPaths(work, folder, (), path, variables)
     return CommandHost(
         paths, Jail(work, ()), PathWatch(work, frozenset()), ProcessLimits(), ChildRegistry(), SandboxChooser(())

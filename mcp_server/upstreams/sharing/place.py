@@ -25,6 +25,7 @@ MAX_PATH_BYTES = 100
 """What every system allows for the path of a socket."""
 DESCRIPTORS = Path("/proc/self/fd")
 BACKLOG = 64
+MAX_NOTE_BYTES = 4096
 SOL_LOCAL, LOCAL_PEERCRED = 0, 1
 """As macOS numbers them."""
 
@@ -51,6 +52,7 @@ class MeetingPlace:
         if file is None:
             return None
         try:
+            remove_leftovers(self.folder)
             return InstanceHold(self, file, self._listen())
         except BaseException:
             os.close(file)
@@ -60,14 +62,13 @@ class MeetingPlace:
         while True:
             file = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not _take_lock(file):
+                    os.close(file)
+                    return None
                 if _is_at(file, self.lock):
                     os.ftruncate(file, 0)
-                    os.write(file, json.dumps({"pid": os.getpid(), "about": note}).encode())
+                    os.write(file, json.dumps({"pid": os.getpid(), "server": note}).encode())
                     return file
-            except BlockingIOError:
-                os.close(file)
-                return None
             except BaseException:
                 os.close(file)
                 raise
@@ -135,6 +136,52 @@ class InstanceHold:
         with suppress(OSError):
             self.place.lock.unlink()
         os.close(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceHolder:
+    """A process that runs a server for others as well."""
+
+    pid: int
+    server: str
+    """The name of its entry."""
+
+
+def load_holders(keys: Path) -> list[InstanceHolder]:
+    """Load who runs a shared server now."""
+    found: list[InstanceHolder] = []
+    for path in sorted((keys / FOLDER).glob("*.lock")):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                # Shared, so that two processes that look at the same time do not take each other for a holder.
+                if not _take_lock(file, fcntl.LOCK_SH):
+                    fields = json.loads(os.read(file, MAX_NOTE_BYTES))
+                    found.append(InstanceHolder(int(fields["pid"]), str(fields["server"])))
+            finally:
+                os.close(file)
+    return found
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes left behind that were killed."""
+    for path in folder.glob("*.lock"):
+        with suppress(OSError):
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if _take_lock(file) and _is_at(file, path):
+                    path.with_suffix(".sock").unlink(missing_ok=True)
+                    path.unlink()
+            finally:
+                os.close(file)
+
+
+def _take_lock(file: int, kind: int = fcntl.LOCK_EX) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_at(file: int, path: Path) -> bool:

@@ -18,10 +18,12 @@ BASE = replace(script("raw"), target=TARGET)
 
 
 @asynccontextmanager
-async def sharing(folder: Path, *mounts: Mount, keys: str = "keys", seconds: float = 5.0) -> AsyncGenerator[Ground]:
+async def sharing(
+    folder: Path, *mounts: Mount, keys: str | Path = "keys", home: Path | None = None, seconds: float = 5.0
+) -> AsyncGenerator[Ground]:
     """One such process. `keys`: the folder of its keys."""
     (folder / keys).mkdir(mode=0o700, exist_ok=True)
-    host, changes = build_host(folder), list[UpstreamChange]()
+    host, changes = build_host(folder, home), list[UpstreamChange]()
     links = SharedLinks(LinkOpener(host, folder / "logs", OWNER, Destinations()), folder / keys, Recorder(), seconds)
     servers = UpstreamServers(links.open_link, host.paths.workspace.as_uri(), OWNER, changes.append)
     servers.set_mounts(mounts)

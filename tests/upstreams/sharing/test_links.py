@@ -65,3 +65,23 @@ async def test_other_people_and_other_accounts_share_nothing(tmp_path: Path) -> 
         for ground in (one, two):
             await ground.servers.call_tool("raw", "two", {}, caller(principal="guest"))
         assert count(one, two) == 3
+
+
+async def test_two_workspaces_share_only_what_does_not_depend_on_them(tmp_path: Path) -> None:
+    (tmp_path / "a" / "work").mkdir(parents=True)
+    (tmp_path / "b" / "work").mkdir(parents=True)
+    # The same HOME, as both belong to one account.
+    mounts = [
+        replace(BASE, name="here", slug="here"),
+        replace(BASE, name="fixed", slug="fixed", target=replace(TARGET, folder="/")),
+        replace(BASE, name="told", slug="told", target=replace(TARGET, folder="/"), roots=True),
+    ]
+    keys = tmp_path / "keys"
+    async with (
+        sharing(tmp_path / "a", *mounts, keys=keys, home=tmp_path) as one,
+        sharing(tmp_path / "b", *mounts, keys=keys, home=tmp_path) as other,
+    ):
+        for mount, expected in zip(mounts, (2, 3, 5), strict=True):
+            for ground in (one, other):
+                await ground.servers.call_tool(mount.name, "two", {}, caller())
+            assert count(one, other) == expected

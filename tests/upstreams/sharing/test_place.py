@@ -1,5 +1,6 @@
 """Is there one holder at a time, however the last one ended, and can nobody else reach its socket?"""
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_server.upstreams.sharing.place import InstanceHold, MeetingPlace, is_same_account
+from mcp_server.upstreams.sharing.place import InstanceHold, InstanceHolder, MeetingPlace, is_same_account, load_holders
 
 pytestmark = pytest.mark.anyio
 
@@ -94,3 +95,37 @@ def test_a_link_in_place_of_the_lock_is_not_followed(place: MeetingPlace, tmp_pa
     with pytest.raises(OSError):
         place.try_to_hold("test")
     assert not (tmp_path / "victim").exists()
+
+
+def test_a_lock_that_its_last_holder_just_removed_does_not_count(
+    place: MeetingPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, before = fcntl.flock, [hold(place)]
+
+    def lock_after_the_end(file: int, how: int) -> None:
+        while before:
+            before.pop().release()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_after_the_end)
+    held = hold(place)
+    assert os.path.samestat(os.fstat(held.file), place.lock.stat())
+    assert place.try_to_hold("test") is None
+    held.release()
+
+
+def test_who_holds_what_is_known_and_the_dead_leave_nothing(place: MeetingPlace) -> None:
+    other = MeetingPlace(place.folder, "e" * 32)
+    dead = other.try_to_hold("dead")
+    held = place.try_to_hold("alive")
+    assert dead is not None and held is not None
+    keys = place.folder.parent
+    assert load_holders(keys) == [InstanceHolder(os.getpid(), "alive"), InstanceHolder(os.getpid(), "dead")]
+    dead.listening.close()
+    os.close(dead.file)
+    assert load_holders(keys) == [InstanceHolder(os.getpid(), "alive")]
+    third = MeetingPlace(place.folder, "f" * 32).try_to_hold("third")
+    assert third is not None and {path.stem[0] for path in place.folder.iterdir()} == {"d", "f"}
+    third.release()
+    held.release()
+    assert load_holders(keys) == []

@@ -129,3 +129,46 @@ async def test_a_watched_resource_is_told_to_whoever_watches_it(tmp_path: Path) 
         assert "memo://a" not in [change.uri for change in third.changes]
         await other.servers.unsubscribe("raw", "memo://a", caller())
         assert count(one, other, third) == 1
+
+
+async def test_each_session_of_a_process_gets_its_own_questions(tmp_path: Path) -> None:
+    mount, sessions = script("ordinary", era=ProtocolEra.LEGACY), ("s1", "s2", "s3")
+    clients = {
+        session: Recorder(abilities=("elicitation",), answers={"action": "accept", "content": {"colour": session}})
+        for session in sessions
+    }
+    async with sharing(tmp_path, mount) as holder, sharing(tmp_path, mount) as guest:
+        where = {"s1": holder, "s2": guest, "s3": guest}
+
+        async def ask(session: str) -> None:
+            given = caller(clients[session], session)
+            result = await where[session].servers.call_tool("ordinary", "ask", {}, given)
+            assert json.loads(get_text(result))["content"] == {"colour": session}
+
+        await ask("s1")  # now it is known that this server asks
+        for _ in range(3):
+            async with anyio.create_task_group() as tasks:
+                for session in sessions:
+                    tasks.start_soon(ask, session)
+        assert [len(client.asked) for client in clients.values()] == [4, 3, 3]
+
+
+async def test_a_call_that_waits_for_its_turn_can_be_cancelled(tmp_path: Path) -> None:
+    mount = script("ordinary", era=ProtocolEra.LEGACY)
+    client = Recorder(abilities=("elicitation",), answers={"action": "accept", "content": {}})
+    async with sharing(tmp_path, mount) as holder, sharing(tmp_path, mount) as guest:
+        await holder.servers.call_tool("ordinary", "ask", {}, caller(client))
+        async with anyio.create_task_group() as tasks:
+
+            async def block() -> None:
+                await holder.servers.call_tool("ordinary", "slow", {}, caller())
+
+            tasks.start_soon(block)
+            await anyio.sleep(0.1)
+            with anyio.move_on_after(0.3) as waiting:
+                await guest.servers.call_tool("ordinary", "change", {}, caller())
+            assert waiting.cancelled_caught
+            tasks.cancel_scope.cancel()
+        await guest.servers.call_tool("ordinary", "echo", {}, caller())
+        catalogue = await guest.servers.get_catalogue("ordinary", caller())
+        assert "new" not in [tool["name"] for tool in catalogue.tools]
