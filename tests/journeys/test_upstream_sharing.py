@@ -88,6 +88,14 @@ def find_holder(folder: Path) -> int:
     return json.loads(lock.read_text())["pid"]
 
 
+def show(folder: Path, name: str) -> str:
+    words = ("upstreams", "show", name, "--config", str(folder / "config.yaml"), "--workspace", str(folder / "work"))
+    shown = subprocess.run(
+        command(*words), env=environment(folder / "home"), capture_output=True, text=True, check=True
+    )
+    return shown.stdout
+
+
 async def call_everywhere(clients: list[Held], servers: dict[str, Any]) -> None:
     """Every host calls every server, at once."""
 
@@ -139,6 +147,7 @@ async def test_a_holder_that_is_stopped_holds_nobody_up(ground: Path) -> None:
     async with hosts(ground, 2, servers) as clients:
         await call_everywhere(clients, servers)
         holder = find_holder(ground)
+        assert f"process {holder}, in {ground / 'work'}" in show(ground, "raw")
         os.kill(holder, signal.SIGSTOP)
         try:
             with anyio.fail_after(25):

@@ -83,7 +83,7 @@ class SharedLinks:
         except (OSError, Refusal) as wrong:
             log.warning(NOT_SHARED, mount.name, wrong)
             return None
-        return Meeting(place, key, mount)
+        return Meeting(place, key, mount, str(self.opener.host.paths.workspace))
 
     async def _meet(self, meeting: Meeting) -> InstanceHold | MessageStream | None:
         digest = meeting.place.digest

@@ -26,14 +26,16 @@ class Meeting:
     place: MeetingPlace
     key: ShareKey
     mount: Mount
+    workspace: str
 
     async def hold_or_join(self, seconds: float) -> InstanceHold | MessageStream | None:
         """Become the holder, or return a stream to the one there is, which has proved itself. None if it does not
         answer in time, or is not to be trusted."""
+        note = {"server": self.mount.name, "workspace": self.workspace}
         with anyio.move_on_after(seconds):
             try:
                 while True:
-                    if (hold := self.place.try_to_hold(self.mount.name)) is not None:
+                    if (hold := self.place.try_to_hold(note)) is not None:
                         return hold
                     if (stream := await self._join()) is not None:
                         return stream

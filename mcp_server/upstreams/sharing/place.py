@@ -12,7 +12,7 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class MeetingPlace:
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & GROUP_AND_OTHERS:
             raise PermissionError(1, "it is not this account's alone", str(self.folder))
 
-    def try_to_hold(self, note: str) -> "InstanceHold | None":
+    def try_to_hold(self, note: Mapping[str, str]) -> "InstanceHold | None":
         """Become the holder, unless another process is. `note`: about us, for you. Raises `OSError`."""
         file = self._lock(note)
         if file is None:
@@ -58,7 +58,7 @@ class MeetingPlace:
             os.close(file)
             raise
 
-    def _lock(self, note: str) -> int | None:
+    def _lock(self, note: Mapping[str, str]) -> int | None:
         while True:
             file = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
@@ -67,7 +67,7 @@ class MeetingPlace:
                     return None
                 if _is_at(file, self.lock):
                     os.ftruncate(file, 0)
-                    os.write(file, json.dumps({"pid": os.getpid(), "server": note}).encode())
+                    os.write(file, json.dumps({"pid": os.getpid(), **note}).encode())
                     return file
             except BaseException:
                 os.close(file)
@@ -145,6 +145,8 @@ class InstanceHolder:
     pid: int
     server: str
     """The name of its entry."""
+    workspace: str = ""
+    """Where that process works."""
 
 
 def load_holders(keys: Path) -> list[InstanceHolder]:
@@ -157,7 +159,7 @@ def load_holders(keys: Path) -> list[InstanceHolder]:
                 # Shared, so that two processes that look at the same time do not take each other for a holder.
                 if not _take_lock(file, fcntl.LOCK_SH):
                     fields = json.loads(os.read(file, MAX_NOTE_BYTES))
-                    found.append(InstanceHolder(int(fields["pid"]), str(fields["server"])))
+                    found.append(InstanceHolder(int(fields["pid"]), str(fields["server"]), str(fields["workspace"])))
             finally:
                 os.close(file)
     return found

@@ -18,6 +18,7 @@ from tests.upstreams.ground import caller, script
 from tests.upstreams.sharing.ground import count, sharing
 
 pytestmark = pytest.mark.anyio
+NOTE = {"server": "test", "workspace": "/work"}
 KEY, DIGEST = ShareKey(b"k" * 43), "d" * 32
 
 
@@ -25,11 +26,11 @@ KEY, DIGEST = ShareKey(b"k" * 43), "d" * 32
 def meeting(tmp_path: Path) -> Meeting:
     place = MeetingPlace(tmp_path / "instances", DIGEST)
     place.prepare()
-    return Meeting(place, KEY, script("raw"))
+    return Meeting(place, KEY, script("raw"), "/work")
 
 
 def hold(meeting: Meeting) -> InstanceHold:
-    held = meeting.place.try_to_hold("test")
+    held = meeting.place.try_to_hold(NOTE)
     assert held is not None
     return held
 
@@ -128,7 +129,7 @@ async def test_a_guest_that_talks_nonsense_harms_nobody(tmp_path: Path) -> None:
             await ground.servers.call_tool("raw", "two", {}, caller())
         (lock,) = (tmp_path / "keys" / "instances").glob("*.lock")
         place = MeetingPlace(lock.parent, lock.stem)
-        meeting = Meeting(place, ShareKey.load(tmp_path / "keys"), mount)
+        meeting = Meeting(place, ShareKey.load(tmp_path / "keys"), mount, "/work")
         for nonsense in NONSENSE:
             stream = await meeting.hold_or_join(5)
             assert isinstance(stream, MessageStream)

@@ -12,6 +12,7 @@ import pytest
 from mcp_server.upstreams.sharing.place import InstanceHold, InstanceHolder, MeetingPlace, is_same_account, load_holders
 
 pytestmark = pytest.mark.anyio
+NOTE = {"server": "test", "workspace": "/work"}
 
 
 @pytest.fixture
@@ -22,14 +23,14 @@ def place(tmp_path: Path) -> MeetingPlace:
 
 
 def hold(place: MeetingPlace) -> InstanceHold:
-    found = place.try_to_hold("test")
+    found = place.try_to_hold(NOTE)
     assert found is not None
     return found
 
 
 def test_there_is_one_holder_at_a_time(place: MeetingPlace) -> None:
     first = hold(place)
-    assert place.try_to_hold("test") is None
+    assert place.try_to_hold(NOTE) is None
     first.release()
     assert not list(place.folder.iterdir())
     hold(place).release()
@@ -46,7 +47,7 @@ def test_a_killed_holder_lets_go_at_once(place: MeetingPlace) -> None:
     with ours, theirs:
         child = multiprocessing.get_context("spawn").Process(target=hold_and_sleep, args=(place, theirs))
         child.start()
-        assert ours.recv(1) == b"x" and place.try_to_hold("test") is None
+        assert ours.recv(1) == b"x" and place.try_to_hold(NOTE) is None
         assert child.pid is not None
         os.kill(child.pid, signal.SIGKILL)
         child.join()
@@ -93,7 +94,7 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path) -> None:
 def test_a_link_in_place_of_the_lock_is_not_followed(place: MeetingPlace, tmp_path: Path) -> None:
     place.lock.symlink_to(tmp_path / "victim")
     with pytest.raises(OSError):
-        place.try_to_hold("test")
+        place.try_to_hold(NOTE)
     assert not (tmp_path / "victim").exists()
 
 
@@ -110,21 +111,24 @@ def test_a_lock_that_its_last_holder_just_removed_does_not_count(
     monkeypatch.setattr(fcntl, "flock", lock_after_the_end)
     held = hold(place)
     assert os.path.samestat(os.fstat(held.file), place.lock.stat())
-    assert place.try_to_hold("test") is None
+    assert place.try_to_hold(NOTE) is None
     held.release()
 
 
 def test_who_holds_what_is_known_and_the_dead_leave_nothing(place: MeetingPlace) -> None:
     other = MeetingPlace(place.folder, "e" * 32)
-    dead = other.try_to_hold("dead")
-    held = place.try_to_hold("alive")
+    dead = other.try_to_hold({**NOTE, "server": "dead"})
+    held = place.try_to_hold({**NOTE, "server": "alive"})
     assert dead is not None and held is not None
     keys = place.folder.parent
-    assert load_holders(keys) == [InstanceHolder(os.getpid(), "alive"), InstanceHolder(os.getpid(), "dead")]
+    assert load_holders(keys) == [
+        InstanceHolder(os.getpid(), "alive", "/work"),
+        InstanceHolder(os.getpid(), "dead", "/work"),
+    ]
     dead.listening.close()
     os.close(dead.file)
-    assert load_holders(keys) == [InstanceHolder(os.getpid(), "alive")]
-    third = MeetingPlace(place.folder, "f" * 32).try_to_hold("third")
+    assert load_holders(keys) == [InstanceHolder(os.getpid(), "alive", "/work")]
+    third = MeetingPlace(place.folder, "f" * 32).try_to_hold({**NOTE, "server": "third"})
     assert third is not None and {path.stem[0] for path in place.folder.iterdir()} == {"d", "f"}
     third.release()
     held.release()
