@@ -145,6 +145,7 @@ class GuestConnection(Connection):
         return request
 
     def _hand_over(self, asked: Asked) -> None:
+        self.asks = True  # in case this process holds the server later
         extra = dict(asked.params.get("_meta") or {})
         asker = extra.pop(ASKER, None)
         params = {key: value for key, value in asked.params.items() if key != "_meta"}
