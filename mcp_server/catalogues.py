@@ -61,6 +61,9 @@ class Nobody:
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         pass
 
+    async def end_elicitation(self, elicitation: str) -> None:
+        pass
+
 
 def build_catalogue_follower(
     mounted: MountedTools, core: "Core", pipeline: "LazyPipeline", reload: ConfigurationReload

@@ -358,6 +358,6 @@ def build_port_factories(
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
-        upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
+        upstreams=partial(grant_upstreams, lambda: core.upstreams.port, core.redactor.load()),
         secrets=partial(UsableSecrets, settings),
     )

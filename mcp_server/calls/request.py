@@ -1,8 +1,8 @@
 """What was requested, by whom, and what may one call request in turn?"""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.model.menus import CARRIERS
@@ -83,6 +83,8 @@ class CallRequest:
     """Switches the client's connection to that place of its session. Returns where it was; None if that is the same
     place."""
     listing: ClientListing = ChangingListing()
+    collect_meta: Callable[[], Mapping[str, Any]] = dict[str, Any]
+    """Collects what of the request's `_meta` a server behind menugate gets."""
 
 
 @dataclass(frozen=True)

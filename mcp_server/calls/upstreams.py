@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_server.calls.upstream_client import ServerClient
+from mcp_server.guards.redaction import Redactor
 from mcp_server.model.context import Context, Progress
 from mcp_server.model.results import Code, Ending, Problem, Refusal, Relayed
 from mcp_server.model.tools import Arguments, Tool
@@ -64,9 +66,13 @@ class GrantedUpstreams:
         return await self.upstreams.call_tool(server, tool, arguments, self.caller)
 
 
-def grant_upstreams(find: Callable[[], Upstreams | None], call: "ResolvedCall", progress: Progress) -> GrantedUpstreams:
-    session = call.live.session
-    caller = UpstreamCaller(session.principal, session.id, call.request.client, progress)
+def grant_upstreams(
+    find: Callable[[], Upstreams | None], redactor: Redactor, call: "ResolvedCall", progress: Progress
+) -> GrantedUpstreams:
+    session, request = call.live.session, call.request
+    server = (call.tool.written or "").partition(":")[0]
+    client, meta = ServerClient(request.client, server, redactor), request.collect_meta()
+    caller = UpstreamCaller(session.principal, session.id, client, progress, meta, lasting=not call.live.passing)
     return GrantedUpstreams(find(), call, caller)
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mcp_server.model.upstreams import UpstreamAccess
 
 
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
 class Progress(Protocol):
     """Reports progress if the client asked for it; otherwise does nothing."""
 
@@ -67,6 +70,10 @@ class Client(Protocol):
         ...
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None: ...
+
+    async def end_elicitation(self, elicitation: str) -> None:
+        """Tell the client that what it was asked to do in a browser is done."""
+        ...
 
 
 class Person(Protocol):

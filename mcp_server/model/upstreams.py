@@ -190,6 +190,8 @@ class UpstreamCaller:
     """None if the client did not ask for progress."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What of the request's `_meta` is passed on."""
+    lasting: bool = True
+    """False if the session ends with this request, so that the answer to a question comes in another one."""
 
 
 @dataclass(frozen=True, slots=True)

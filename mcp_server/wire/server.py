@@ -171,6 +171,7 @@ class Handlers:
             moved=announce_move,
             turn=partial(watch.move_to, self.sessions),
             listing=watch,
+            collect_meta=client.collect_meta,
         )
         try:
             return await self.pipeline.run(request)
