@@ -147,7 +147,7 @@ def refuse_by_rules(case: DecisionCase, kind: RuleKind) -> Decision | None:
 
 def check_mode(case: DecisionCase) -> Decision | None:
     mode = case.policy.menus.by_name.get(case.session.mode)
-    if case.tool.meta or (mode and case.tool.name in mode.tools):
+    if case.tool.meta or (mode and (case.tool.name in mode.tools or case.tool.name in mode.behind)):
         return None
     if (case.session.flat or case.call.within) and case.policy.menus.find_modes_with(case.tool.name):
         return None

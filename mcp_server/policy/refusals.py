@@ -48,7 +48,7 @@ def make_refusal(layer: Layer, code: Code, reason: str, way_out: str, rule: str 
 
 
 def refuse_unknown_tool(name: str, policy: Policy) -> Decision:
-    near = find_nearest_name(name, policy.tools)
+    near = find_nearest_name(name, [one for one, tool in policy.tools.items() if tool.is_listed])
     way_out = LIST_MODES
     if near:
         modes = policy.menus.find_modes_with(near)

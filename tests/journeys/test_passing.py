@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from mcp_server.policy.upstream_names import slug_tool
 from tests.clients.clients import ERAS, Held, held, over_http, over_stdio
 from tests.clients.served import ROOT, served
-from tests.journeys.test_upstreams import approve, configure, entry
+from tests.journeys.test_upstreams import MODE, approve, configure, entry, run_command
 from tests.upstreams.ground import FarServer
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +30,7 @@ UP = {
     "far_new": ("up-http", "up-modern"),
 }
 STEP_SECONDS = 30.0
+UPDATED = "notifications/resources/updated"
 
 
 @dataclass
@@ -197,7 +198,8 @@ def approved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     }
     for name, (_, era) in UP.items():
         servers[name] |= {"era": era.removeprefix("up-"), "roots": True}
-    configure(folder, servers, listing="flat")
+    rules = {"deny": [f"{name}:resource(memo://secret)" for name in UP]}
+    configure(folder, servers, listing="flat", rules=rules)
     for name in UP:
         approve(folder, name)
     yield folder
@@ -239,6 +241,34 @@ async def test_what_passes(approved: Path, era: str, transport: str) -> None:
     assert not faults, "\n".join(faults)
 
 
+async def subscribe(client: Held, uri: str) -> None:
+    # The client's own method warns of the revision that drops it.
+    wanted = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+    await client.client.session.send_request(wanted, types.EmptyResult)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_learns_that_a_resource_has_changed(approved: Path, era: str, transport: str) -> None:
+    async with connected(approved, era, transport) as (held, _ear):
+        for name in UP:
+            prefix = name.replace("_", "")
+            uri, denied = f"memo://{prefix}/notes", f"memo://{prefix}/secret"
+            with anyio.fail_after(STEP_SECONDS):
+                if era == "legacy":
+                    with pytest.raises(MCPError):
+                        await subscribe(held, denied)
+                    await subscribe(held, uri)
+                    before = held.told.count(UPDATED)
+                    await held.call(f"{prefix}_touch")
+                    while held.told.count(UPDATED) == before:
+                        await anyio.sleep(0.02)
+                else:
+                    async with held.client.listen(resource_subscriptions=[uri, denied]) as changes:
+                        await held.call(f"{prefix}_touch")
+                        assert getattr(await anext(aiter(changes)), "uri", None) == uri
+
+
 @pytest.mark.parametrize(
     ("wanted", "given", "answer"),
     [
@@ -251,3 +281,60 @@ async def test_what_passes(approved: Path, era: str, transport: str) -> None:
 )
 def test_the_table_is_compared_as_it_says(wanted: Any, given: Any, answer: bool) -> None:
     assert fits(wanted, given) is answer
+
+
+@asynccontextmanager
+async def by_modes(folder: Path, era: str, transport: str) -> AsyncGenerator[Held, None]:
+    """A client that sees the tools of its mode alone, of a server that only the mode `mixed` names."""
+    (folder / "menus").mkdir()
+    (folder / "menus" / "mixed.yaml").write_text(json.dumps({**MODE, "tools": ["Read", "plain:add"]}))
+    for name in ("work", "home"):
+        (folder / name).mkdir()
+    server = entry("everything", env={"PYTHONPATH": str(ROOT)})
+    configure(folder, {"plain": server}, menus=["menus"])
+    approve(folder, "plain")
+    async with connected(folder, era, transport) as (client, _ear):
+        yield client
+
+
+@pytest.mark.parametrize(("era", "transport"), [("legacy", "stdio"), ("legacy", "http"), (ERAS[1], "stdio")])
+async def test_resources_and_prompts_are_where_the_tools_are(tmp_path: Path, era: str, transport: str) -> None:
+    async with by_modes(tmp_path, era, transport) as client:
+
+        async def seen() -> tuple[bool, bool]:
+            resources, prompts = await client.client.list_resources(), await client.client.list_prompts()
+            uris, names = [one.uri for one in resources.resources], [one.name for one in prompts.prompts]
+            return "memo://plain/notes" in uris, "plain_plan" in names
+
+        assert await seen() == (False, False)
+        with pytest.raises(MCPError, match="WRONG_MODE"):
+            await client.client.read_resource("memo://plain/notes")
+        with pytest.raises(MCPError, match="WRONG_MODE"):
+            await client.client.get_prompt("plain_plan", {"topic": "a"})
+        before = len(client.told)
+        await client.call("menu_enter", mode="mixed")
+        assert await seen() == (True, True)
+        assert (await client.client.read_resource("memo://plain/notes")).contents
+        if era == "legacy" and transport == "stdio":
+            told = client.told[before:]
+            assert {f"notifications/{one}/list_changed" for one in ("tools", "resources", "prompts")} <= {*told}
+        await client.call("menu_exit")
+        assert await seen() == (False, False)
+
+
+async def test_a_client_without_a_session_has_the_resources_of_every_mode(tmp_path: Path) -> None:
+    async with by_modes(tmp_path, ERAS[1], "http") as client:
+        uris = [one.uri for one in (await client.client.list_resources()).resources]
+        assert "memo://plain/notes" in uris
+        assert (await client.client.read_resource("memo://plain/notes")).contents
+
+
+async def test_every_read_is_on_record(tmp_path: Path) -> None:
+    async with by_modes(tmp_path, "legacy", "stdio") as client:
+        with pytest.raises(MCPError):
+            await client.client.read_resource("memo://plain/notes")
+        await client.call("menu_enter", mode="mixed")
+        await client.client.read_resource("memo://plain/notes")
+    flags = ("--config", str(tmp_path / "config.yaml"), "--workspace", str(tmp_path / "work"))
+    says = run_command(tmp_path, "audit", "tail", *flags)
+    assert says.count("plain:resource") >= 2, says

@@ -42,7 +42,7 @@ def build_tools() -> list[types.Tool]:
         annotations=types.ToolAnnotations(title="Sum", read_only_hint=True, open_world_hint=False),
         _meta={"vendor/key": {"deep": [1, None]}, "ui": {"resourceUri": "ui://panel"}},
     )
-    names = ("blocks", "fail", "slow", "progress", "ask", "log", "meta", "roots", "big", "change", "x" * 70)
+    names = ("blocks", "fail", "slow", "progress", "ask", "log", "meta", "roots", "big", "change", "touch", "x" * 70)
     return [described, *(types.Tool(name=name, input_schema=anything) for name in names)]
 
 
@@ -96,6 +96,9 @@ async def call_tool(
             TOOLS.append(types.Tool(name="grown", input_schema={"type": "object"}))
             await BUS.publish(ToolsListChanged())
             await ctx.session.send_tool_list_changed()
+        case "touch":
+            await BUS.publish(ResourceUpdated("memo://notes"))
+            await ctx.session.send_resource_updated("memo://notes")
         case "grown":
             return text("grown")
         case _:
@@ -176,7 +179,6 @@ async def read_resource(ctx: object, params: types.ReadResourceRequestParams) ->
 
 
 async def subscribe(ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-    await ctx.session.send_resource_updated(params.uri)
     return types.EmptyResult()
 
 
@@ -224,10 +226,6 @@ def build_server() -> Server[Any]:
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     return server
-
-
-async def publish(uri: str) -> None:
-    await BUS.publish(ResourceUpdated(uri))
 
 
 if __name__ == "__main__":
