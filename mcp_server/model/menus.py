@@ -7,6 +7,8 @@ from functools import cached_property
 
 META_TOOLS = ("menu_list", "menu_enter", "menu_exit", "complete", "think", "message_user")
 CARRIERS = ("menu_read", "menu_call")
+SERVER_TOOL = "mcp_tool"
+"""Calls tools of other servers by their names. What it reaches from an endpoint with one mode is in that mode."""
 
 
 @dataclass(frozen=True, slots=True)

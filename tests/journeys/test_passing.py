@@ -1,7 +1,7 @@
 """Does everything that clients and servers say to each other pass through menugate, whichever era each speaks?"""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from mcp_types import LOG_LEVEL_META_KEY
 from pydantic import BaseModel
 
 from mcp_server.policy.upstream_names import slug_tool
-from tests.clients.clients import ERAS, Held, held, over_http, over_stdio
+from tests.clients.clients import ERAS, Held, held, over_http, over_stdio, text
 from tests.clients.served import ROOT, served
 from tests.journeys.test_upstreams import MODE, approve, configure, entry, run_command
 from tests.upstreams.ground import FarServer
@@ -284,14 +284,16 @@ def test_the_table_is_compared_as_it_says(wanted: Any, given: Any, answer: bool)
 
 
 @asynccontextmanager
-async def by_modes(folder: Path, era: str, transport: str) -> AsyncGenerator[Held, None]:
+async def by_modes(
+    folder: Path, era: str, transport: str, tools: Sequence[str] = ("Read", "plain:add"), **more: Any
+) -> AsyncGenerator[Held, None]:
     """A client that sees the tools of its mode alone, of a server that only the mode `mixed` names."""
     (folder / "menus").mkdir()
-    (folder / "menus" / "mixed.yaml").write_text(json.dumps({**MODE, "tools": ["Read", "plain:add"]}))
+    (folder / "menus" / "mixed.yaml").write_text(json.dumps({**MODE, "tools": [*tools]}))
     for name in ("work", "home"):
         (folder / name).mkdir()
     server = entry("everything", env={"PYTHONPATH": str(ROOT)})
-    configure(folder, {"plain": server}, menus=["menus"])
+    configure(folder, {"plain": server}, menus=["menus"], **more)
     approve(folder, "plain")
     async with connected(folder, era, transport) as (client, _ear):
         yield client
@@ -338,3 +340,40 @@ async def test_every_read_is_on_record(tmp_path: Path) -> None:
     flags = ("--config", str(tmp_path / "config.yaml"), "--workspace", str(tmp_path / "work"))
     says = run_command(tmp_path, "audit", "tail", *flags)
     assert says.count("plain:resource") >= 2, says
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_another_server_is_used_from_any_mode_through_its_own_gate(tmp_path: Path, era: str) -> None:
+    rules = {"deny": ["plain:fail", "plain:resource(memo://secret)"]}
+    async with by_modes(tmp_path, era, "stdio", rules=rules, tools=["Read", "plain:*"]) as client:
+        await client.call("menu_enter", mode="integrations")
+
+        async def use(command: str, **options: Any) -> types.CallToolResult:
+            return await client.call("mcp_tool", command=command, server="plain", options=options)
+
+        assert "- plain: " in text(await client.call("mcp_tool", command="list_servers"))
+        listed = text(await use("list_tools"))
+        assert "- add: plain_add(" in listed and "fail" not in listed
+        result = await use("call_tool", tool="add", arguments={"a": 1, "b": 2})
+        assert result.structured_content == {"sum": 3}
+        read = to_json(await use("read_resource", uri="memo://plain/notes"))
+        assert not read["isError"], read
+        assert read["content"][0]["resource"]["uri"] == "memo://plain/notes"
+        own = to_json(await use("read_resource", uri="memo://days/monday"))
+        assert own["content"][0]["resource"]["text"] == "text of memo://days/monday"
+        for options, code in (
+            ({"tool": "nothing"}, "UNKNOWN_TOOL"),
+            ({"tool": "fail"}, "UNKNOWN_TOOL"),
+            ({"tool": "Read", "arguments": {"file_path": "x"}}, "UNKNOWN_TOOL"),
+            ({"tool": "add", "arguments": {"a": "one"}}, "INVALID_ARGUMENTS"),
+            ({}, "INVALID_ARGUMENTS"),
+        ):
+            assert code in text(await use("call_tool", **options))
+        assert "RULE_DENIED" in text(await use("read_resource", uri="memo://secret"))
+        assert "NOT_FOUND" in text(await use("read_resource", uri="memo://unheard"))
+        asked = await use("call_tool", tool="ask", arguments={})
+        assert '"colour": "blue"' in text(asked)
+    says = run_command(
+        tmp_path, "audit", "tail", "--config", str(tmp_path / "config.yaml"), "--workspace", str(tmp_path / "work")
+    )
+    assert "plain_add" in says and "mcp_tool" in says
