@@ -57,6 +57,7 @@ ABOUT: Mapping[str, str] = {
     "trust": "folders whose own rules and prompts you trust",
     "upstream_approval": "your approval of a server behind menugate",
     "upstream_pins": "what you approved of a server",
+    "upstream_offers": "resources and prompts of MCP servers behind menugate",
     "upstream_tools": "the tools of MCP servers behind menugate",
     "upstreams": "MCP servers behind menugate",
 }

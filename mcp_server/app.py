@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
@@ -86,6 +86,9 @@ class LazyRedactor:
     def redact(self, text: str) -> str:
         return self._redactor.redact(text)
 
+    def redact_value(self, value: Any) -> Any:
+        return self._redactor.redact_value(value)
+
 
 @dataclass
 class UpstreamPort:
@@ -95,12 +98,18 @@ class UpstreamPort:
     """None if nothing is mounted."""
 
     def set_up(
-        self, mounted: "MountedTools | None", core: "Core", pipeline: "LazyPipeline", reload: ConfigurationReload
+        self,
+        mounted: "MountedTools | None",
+        core: "Core",
+        pipeline: "LazyPipeline",
+        reload: ConfigurationReload,
+        announce_resource: Callable[[str, str, str], Awaitable[None]],
     ) -> None:
+        """`announce_resource` tells the clients of a principal that a resource has changed."""
         if mounted is not None:
             from mcp_server.catalogues import build_catalogue_follower  # most people mount nothing
 
-            self.build = partial(build_catalogue_follower, mounted, core, pipeline, reload)
+            self.build = partial(build_catalogue_follower, mounted, core, pipeline, reload, announce_resource)
 
     @cached_property
     def follower(self) -> "CatalogueFollower | None":
@@ -109,6 +118,9 @@ class UpstreamPort:
     @property
     def port(self) -> "Upstreams | None":
         return self.follower.servers if self.follower else None
+
+    def find(self) -> "Upstreams | None":
+        return self.port
 
     def ask_unknown(self) -> None:
         """Ask the servers that have never said what they offer."""

@@ -6,7 +6,7 @@ can be listed at all.
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import to_one_line
 from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller, UpstreamChange
+from mcp_server.policy.upstream_uris import prefix_uri
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
@@ -63,9 +64,16 @@ class Nobody:
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         pass
 
+    async def end_elicitation(self, elicitation: str) -> None:
+        pass
+
 
 def build_catalogue_follower(
-    mounted: MountedTools, core: "Core", pipeline: "LazyPipeline", reload: ConfigurationReload
+    mounted: MountedTools,
+    core: "Core",
+    pipeline: "LazyPipeline",
+    reload: ConfigurationReload,
+    announce_resource: Callable[[str, str, str], Awaitable[None]],
 ) -> "CatalogueFollower":
     """Build what runs the servers. None of them is started here."""
     settings, network = reload.settings, reload.held.library.config.network
@@ -74,7 +82,7 @@ def build_catalogue_follower(
     opener = LinkOpener(commands, logs, settings.person, network, redact, build_use_recorder(settings))
     links = SharedLinks(opener, settings.secrets, Nobody())
     servers = UpstreamServers(links.open_link, settings.workspace.as_uri(), settings.person)
-    follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings)
+    follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings, announce_resource)
     follower.open()
     return follower
 
@@ -88,6 +96,7 @@ class CatalogueFollower:
     known: dict[str, Catalogue]
     reload: ConfigurationReload
     settings: Settings
+    announce_resource: Callable[[str, str, str], Awaitable[None]]
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def open(self) -> None:
@@ -113,6 +122,8 @@ class CatalogueFollower:
             log.warning("the server %s has no tools yet: %s", mount.name, refused.problem.message)
 
     def _take_change(self, change: UpstreamChange) -> None:
+        if change.what == "resource":
+            self._start(self._announce_resource(change))
         if change.what != "catalogue":
             return
         name = change.mount
@@ -124,6 +135,14 @@ class CatalogueFollower:
         self.reload.take_catalogues(dict(self.known))
         mount = next(one for one in self.mounts if one.name == name)
         self._start(self._keep(mount, catalogue))
+
+    async def _announce_resource(self, change: UpstreamChange) -> None:
+        mount = next((one for one in self.mounts if one.name == change.mount), None)
+        principals = [change.principal] if change.principal else self.reload.postures.get_known_principals()
+        if mount is None:
+            return
+        for principal in principals:
+            await self.announce_resource(principal, "resource", prefix_uri(mount.uri_prefix, change.uri))
 
     async def _keep(self, mount: Mount, catalogue: Catalogue) -> None:
         try:

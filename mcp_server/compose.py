@@ -27,6 +27,7 @@ from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
 from mcp_server.calls.stops import StopOrders
+from mcp_server.calls.upstream_offers import ServerOffers
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.folders import prepare_folders
 from mcp_server.config.load import DATA, Configuration, get_limits, load_configuration
@@ -119,10 +120,9 @@ def build_reload(
     configuration: Configuration, settings: Settings, core: Core, pipeline: LazyPipeline, handlers: Handlers
 ) -> ConfigurationReload:
     """Everything that changes the policy of a running server: its files, and the servers behind it."""
-    secrets, judge_by = KnownSecrets(settings, core.redactor.learn), handlers.listings.judge_by
-    live = (core.current_policy, core.postures, judge_by, core.store, secrets)
-    reload = ConfigurationReload(configuration, settings, *live)
-    core.upstreams.set_up(configuration.mounted, core, pipeline, reload)
+    live = (core.current_policy, core.postures, handlers.listings.judge_by, core.store)
+    reload = ConfigurationReload(configuration, settings, *live, KnownSecrets(settings, core.redactor.learn))
+    core.upstreams.set_up(configuration.mounted, core, pipeline, reload, handlers.notices.announce_change)
     return reload
 
 
@@ -203,6 +203,7 @@ def build_handlers(
         instructions=partial(format_endpoint_instructions, configuration),
         schema_of=make_schema_lookup(lambda: core.current_policy.policy.tools),
         patience=settings.answer_seconds,
+        server_offers=ServerOffers(core.upstreams.find, core.current_policy, core.postures, core.redactor.redact_value),
     )
 
 
@@ -332,7 +333,7 @@ def build_port_factories(
     from mcp_server.calls.documents import build_document_stores
     from mcp_server.calls.messages import PersonChannel
     from mcp_server.calls.results import wrap_progress
-    from mcp_server.calls.upstreams import grant_upstreams
+    from mcp_server.calls.upstreams import build_upstream_grants
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -359,6 +360,6 @@ def build_port_factories(
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
-        upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
+        upstreams=build_upstream_grants(core.upstreams.find, core.redactor.load()),
         secrets=partial(UsableSecrets, settings),
     )

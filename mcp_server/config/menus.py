@@ -113,7 +113,8 @@ class ModeDraft:
             return None
         words = {name: word.text for name, word in self.texts.items()}
         tools = tuple(tool.text for tool in self.tools)
-        return Mode(self.name.text, tools=tools, triggers=tuple(word.text for word in self.triggers), **words)
+        triggers = tuple(word.text for word in self.triggers)
+        return Mode(self.name.text, tools=tools, triggers=triggers, behind=(), **words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,6 +267,8 @@ class Tool:
     """Arguments that no caller can give, although the schema may allow them."""
     entry: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """More of its entry in `tools/list`, in the protocol's shape, such as icons."""
+    offers: Mapping[str, Any] | None = None
+    """What of another server passes through it, and is listed in its stead. Clients neither list nor call it."""
     places: tuple[str, ...] = field(init=False, compare=False)
     """The arguments that name places in the workspace."""
 
@@ -275,6 +277,10 @@ class Tool:
             object.__setattr__(self, "hints", HINTS.get(self.effect, UNSAID))
         subject = (self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ()
         object.__setattr__(self, "places", self.paths or subject)
+
+    @property
+    def is_listed(self) -> bool:
+        return self.offers is None
 
     @property
     def offered(self) -> Schema:

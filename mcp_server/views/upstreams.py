@@ -150,7 +150,8 @@ def build_view(
     catalogue = mounted.catalogues.get(mount.name) if mounted else None
     # Not `UpstreamPins.judge`, which also writes down what you allowed in advance.
     judged = judge_catalogue(compute_mount_digest(mount), catalogue or Catalogue(), approval, mount.changes)
-    tools = [tool for tool in policy.tools.values() if (tool.written or "").partition(":")[0] == mount.name]
+    of_mount = (tool for tool in policy.tools.values() if (tool.written or "").partition(":")[0] == mount.name)
+    tools = [tool for tool in of_mount if tool.is_listed]
     names = {tool.name for tool in tools}
     return UpstreamView(
         name=mount.name,

@@ -124,6 +124,7 @@ def mode(name: str, row: Mapping[str, Any]) -> Mode:
         title=row["title"],
         tools=tuple(row.get("tools", ())),
         triggers=tuple(map(str, row.get("triggers", ()))),
+        behind=(),
         **words,
     )
 
