@@ -29,14 +29,21 @@ from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.guards.sandbox.proxy_socket import VARIABLES, Outlet, ProxySocket
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, make_command_problem
+from mcp_server.model.processes import (
+    MARK,
+    PROJECT_PROGRAMS,
+    Command,
+    CommandResult,
+    ProcessLimits,
+    SandboxPolicy,
+    make_command_problem,
+)
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_name
 from mcp_server.model.tools import READING, Demand
 
 DRAIN_SECONDS = 1.0
 """For the pipes of a child that has ended."""
-PROJECT_PROGRAMS = (".venv/bin", "venv/bin")
 OWN_PROCESSES = 3
 """Those between us and a command, which count with it."""
 
