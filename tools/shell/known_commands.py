@@ -99,6 +99,7 @@ def is_reading_settings(words: Sequence[str]) -> bool:
 ASKS_SETTINGS = frozenset(("-l", "--list", "--get", "--get-all", "--get-regexp"))
 URLS = allow_only("--(?:all|push)")
 WORKTREES = frozenset(("-v", "-z", "--verbose", "--porcelain"))
+TAR_LISTS = re.compile("-?(?:t[vzjJ]*f|[vzjJ]+tf)")
 CLEANS = allow_only("-[ndxXfq]+|--dry-run")
 DRY = re.compile("-[dxXfq]*n[ndxXfq]*|--dry-run")
 GIT_SHOWS = allow_only(
@@ -142,6 +143,20 @@ READS: dict[str, Fits] = {
     "fd": allow_only(
         r"-[HIuagsipL0]+|-[etdE]", "--(?:hidden|no-ignore|absolute-path|glob|type|extension|max-depth|exclude)(?:=.*)?"
     ),
+    # Lists an archive and nothing else: other options start programs.
+    "tar": lambda words: (
+        len(words) == 2
+        and TAR_LISTS.fullmatch(words[0]) is not None
+        and not words[1].startswith("-")
+        and is_certain(words[1])
+        and ":" not in words[1]
+    ),
+    "gzip": lambda words: (
+        words[:1] in (("-dc",), ("-cd",), ("-l",)) and not any(one.startswith("-") for one in words[1:])
+    ),
+    "zcat": lambda words: not any(one.startswith("-") for one in words),
+    # A second name would be the output file.
+    "xxd": lambda words: len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("-", "+")),
     "unzip": lambda words: words[:1] in (("-l",), ("-Z1",)) and not any(word.startswith("-") for word in words[1:]),
     "git": allow_git(
         {
@@ -173,6 +188,8 @@ READS: dict[str, Fits] = {
             ),
             "check-ignore": allow_only("-[qvnz]+|--", "--(?:quiet|verbose|non-matching|no-index|stdin)"),
             "version": has_no_words,
+            "help": lambda words: not words or (len(words) == 1 and words[0] in ("-a", "-g")),
+            "var": lambda words: list(words) == ["-l"],
         }
     ),
     # Exactly these words: others would be a file to run or a target, and Python runs its input.
