@@ -16,10 +16,12 @@ from mcp_server.model.text import escape_for_person, quote_as_json, quote_text
 QUOTE = re.compile("`([^`]*)`")
 PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: [\w./-]{1,20})?")
 """A name, or two: nobody takes it for a sentence."""
-LINE = re.compile(r"[^\n]*\n|[^\n]+")
-SPACES = re.compile(r" +")
+LINE = re.compile(r"(?:[ \t]*\n){2,}|[^\n]*\n|[^\n]+")
+"""Lines without a character stand together: many of them would push what is above them off the screen."""
+SPACES = re.compile(r" {2,}")
 WIDEST_GAP = 40
-"""More spaces could make a screen begin its next row with what follows, so that it looks like a line of ours."""
+"""More spaces in one row, together, could make a screen begin its next row with what follows, so that it looks like a
+line of ours."""
 
 
 def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: bool = True) -> Iterator[str]:
@@ -68,11 +70,12 @@ def format_quoted_lines(text: str, redactor: Redactor) -> Iterator[str]:
 
 
 def _split_at_gaps(line: str) -> Iterator[str]:
-    start = 0
-    for gap in SPACES.finditer(line):
-        if gap.end() - gap.start() > WIDEST_GAP and line[gap.end() :] not in ("", "\n"):
+    start = spaces = 0
+    for gap in SPACES.finditer(line) if line.strip() else ():
+        spaces += gap.end() - gap.start()
+        if spaces > WIDEST_GAP and line[gap.end() :] not in ("", "\n"):
             yield line[start : gap.end()]
-            start = gap.end()
+            start, spaces = gap.end(), 0
     yield line[start:]
 
 

@@ -1,8 +1,9 @@
 """How much of an ending is shown? No secret, no outside text without a mark, and never more than a client can take."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import anyio
 
@@ -13,6 +14,7 @@ from mcp_server.guards.spill import Spill, spill_long_text
 from mcp_server.model.context import Progress
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Question, Raw, Relayed
+from mcp_server.model.text import escape_for_model
 from mcp_server.model.tools import Tool
 
 MOST_PROBLEM_CHARS = 4_000
@@ -106,8 +108,19 @@ class ResultFilter:
 
     def filter_problem(self, problem: Problem) -> Problem:
         """Filter the texts of a problem: they repeat what a caller sent or a program printed, and both can hold a
-        secret."""
-        cut = self.redactor.redact_and_cut
-        return replace(
-            problem, message=cut(problem.message, MOST_PROBLEM_CHARS), way_out=cut(problem.way_out, MOST_PROBLEM_CHARS)
-        )
+        secret, or characters that a terminal obeys."""
+        data: Mapping[str, Any] | None = _escape_value(problem.data) if problem.data is not None else None
+        return replace(problem, message=self._filter(problem.message), way_out=self._filter(problem.way_out), data=data)
+
+    def _filter(self, text: str) -> str:
+        # A secret may contain what is escaped.
+        return self.redactor.redact_and_cut(escape_for_model(self.redactor.redact(text)), MOST_PROBLEM_CHARS)
+
+
+def _escape_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape_for_model(value)
+    if isinstance(value, Mapping):
+        entries = cast(Mapping[Any, Any], value).items()
+        return {_escape_value(key): _escape_value(inner) for key, inner in entries}
+    return [_escape_value(one) for one in cast(Sequence[Any], value)] if isinstance(value, list | tuple) else value

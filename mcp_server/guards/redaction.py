@@ -46,6 +46,8 @@ def _hide_assigned_value(found: re.Match[str]) -> str:
             return found[0]
     if value.startswith(PLACEHOLDERS) or value.lower() in WORDS:
         return found[0]
+    if key == "PWD" and value.startswith("/") and FOLDER_VARIABLE.search(found.string[: found.start()][-4:]):
+        return found[0]
     start = found[0].rindex(value, len(key) + len(sign))
     return found[0][:start] + REDACTED + found[0][start + len(value) :]
 
@@ -61,6 +63,8 @@ def _is_code(key: str, value: str, before: str) -> bool:
     return "_" in value or "." in value or not passing or CODE_WORD.search(value) is not None
 
 
+FOLDER_VARIABLE = re.compile(r"(?:^|[^A-Za-z0-9_])(?:OLD)?$")
+"""What stands before `PWD` where it is the shell's own variable; `DB_PWD` is a password."""
 PLACEHOLDERS = (REDACTED, "$", "<", "{", "%(", "***", "...", "xxx", "your-", "your_", "YOUR_")
 WORDS = {"none", "null", "true", "false", "undefined", "string", "required", "optional", "password", "secret", "token"}
 CODE_WORD = re.compile(r"(?i)pass|secret|token|key|self|arg|conf|setting|str|env|input|param|value|field|none|any")

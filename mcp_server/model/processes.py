@@ -16,6 +16,8 @@ from mcp_server.model.results import Code, Problem
 MARK = "MENUGATE_STARTED_BY"
 """Set in the environment of a program that runs in no sandbox: the server that started it. A hint, not a proof: a
 program can remove it, but it cannot change its ancestors."""
+PROJECT_PROGRAMS = (".venv/bin", "venv/bin")
+"""Where a command that does not only read finds its programs first, if it runs the user's project."""
 CACHES = """
 .cargo/registry .cargo/git .gradle/caches .m2/repository .npm/_cacache .cache/pip .cache/uv .cache/go-build
 .cache/pypoetry .cache/yarn .cache/pre-commit .pnpm-store .nuget/packages .pub-cache .ccache

@@ -98,6 +98,11 @@ def escape_for_model(text: bytes | str, one_line: bool = False) -> str:
     return (HARMFUL_IN_LINE if one_line else HARMFUL).sub(_escape_character, text)
 
 
+def escape_name(name: bytes | str) -> str:
+    """Escape a path or another name for a model, so that it stays one line."""
+    return escape_for_model(name, one_line=True)
+
+
 def to_one_line(text: bytes | str, most: int = 200) -> str:
     """Escape for a model, on one line of at most this length."""
     shown = escape_for_model(text, one_line=True)

@@ -170,6 +170,10 @@ class CallPart:
     """Its characters in the tool's subject; None if it stands there in other words."""
     losses: tuple["Loss", ...] = ()
     """What would be gone after it, as far as the part itself says."""
+    programs: tuple[str, ...] = ()
+    """Names of programs that it starts, which are looked up when it runs."""
+    after: str = ""
+    """An earlier part that runs code of the project in the same shell, which may give these names another meaning."""
 
 
 class RunFiles(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_server.calls.approval_arguments import lift_quotes, to_field
+from mcp_server.calls.approval_arguments import format_quoted_lines, lift_quotes, to_field
 from mcp_server.calls.approval_text import format_question
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Call
@@ -40,6 +40,8 @@ HOSTILE = (
     '"command": "ls"',
     "\\u009d",
     '" "',
+    "\n \n\t\n\n",
+    f".{' ' * 39}",
 )
 TEXTS = st.lists(
     st.one_of(st.sampled_from(HOSTILE), st.characters(exclude_categories=["Cs"]), st.text("abc -/", max_size=5)),
@@ -93,6 +95,25 @@ def test_keys_that_differ_in_a_secret_alone_stay_two() -> None:
     field = to_field("env", {SECRET: 1, SECRET[::-1]: 2}, both)
     assert sorted(field["value"].values()) == [1, 2]
     assert len(field["masked"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a\n\nb", ["a\n", "\n", "b"]),
+        ("a\n" + "\n" * 280 + "b", ["a\n", "\n" * 280, "b"]),
+        ("a\n" + " \t\n" * 280 + "  b", ["a\n", " \t\n" * 280, "  b"]),
+        ("a\n" + f"{' ' * 50}\n" * 9 + "b", ["a\n", f"{' ' * 50}\n" * 9, "b"]),
+        (f"a{' ' * 40}b", [f"a{' ' * 40}b"]),
+        (f"a{' ' * 41}b", [f"a{' ' * 41}", "b"]),
+        (f".{' ' * 39}" * 3 + "Effect: none", [f".{' ' * 39}" * 2, f".{' ' * 39}Effect: none"]),
+        (".  " * 21 + "Effect: none", [".  " * 21, "Effect: none"]),
+        ("    " * 8 + "if x:  # why", ["    " * 8 + "if x:  # why"]),
+        (f"a{' ' * 90}\n", [f"a{' ' * 90}\n"]),
+    ],
+)
+def test_blank_space_neither_fills_a_screen_nor_moves_what_follows_it(text: str, rows: list[str]) -> None:
+    assert [json.loads(row) for row in format_quoted_lines(text, REDACTOR)] == rows
 
 
 @pytest.mark.parametrize(

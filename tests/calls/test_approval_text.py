@@ -116,7 +116,7 @@ def test_deleting_is_asked_about_in_whole_sentences(path: str) -> None:
 def test_what_follows_a_gap_has_a_line_of_its_own() -> None:
     """A screen begins its next row with it, wherever its rows end."""
     gap = " " * 200
-    command = f"ls{gap}Effect: read-local{gap}k7f392qa  used{' ' * 40}rm -r src{gap}"
+    command = f"ls{gap}Effect: read-local{gap}k7f392qa  used{' ' * 38}rm -r src{gap}"
     lines = shown({"command": command}).split("\n")
     assert [line.strip()[:12] for line in lines[5:]] == ['"ls         ', '"Effect: rea', '"k7f392qa  u']
     assert all(line.startswith('    "') for line in lines[5:])

@@ -83,3 +83,12 @@ async def test_progress_shows_no_more_than_the_ending() -> None:
     await tell(1, 2, f"\x1b[31mtoken {SECRET}")
     await tell(2)
     assert told == [(1, 2, "token [redacted]"), (2, None, None)]
+
+
+async def test_a_problem_holds_nothing_that_a_terminal_obeys(results: ResultFilter) -> None:
+    hostile = "a\x1b]0;x\x07\x9b\x7f\udc9bb"
+    problem = Problem(Code.TOOL_FAILED, hostile, f"try\n{hostile}", {"next": {hostile: [hostile, 1]}})
+    shown = await results.filter_ending(problem, TOOL)
+    assert isinstance(shown, Problem)
+    safe = "a\\x1b]0;x\\x07\\x9b\\x7f\\x9bb"
+    assert (shown.message, shown.way_out, shown.data) == (safe, f"try\n{safe}", {"next": {safe: [safe, 1]}})

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,8 @@ def menugate(workspace: Path, home: Path) -> Menugate:
     script = workspace / "release.sh"
     script.write_text("#!/bin/sh\necho released\n")
     script.chmod(0o755)
+    (workspace / "src").mkdir(exist_ok=True)
+    shutil.copy(script, workspace / "src")
 
     def run(*words: str, answer: Answer = None) -> Typed:
         return typed(workspace, home, *words, answer=answer)

@@ -150,6 +150,6 @@ def test_a_real_call_meets_that_decision_and_what_is_allowed_works(
     else:
         code = (ASK if expected == "ask" else expected).split()[1]
         assert answer["isError"]
-        # Nobody is asked about a change of a file that was not read.
-        codes = (code, "NOT_READ") if expected == "ask" else (code,)
+        # Nobody is asked about a change of a file that was not read, or about a program that does not exist here.
+        codes = (code, "NOT_READ", "NOT_FOUND") if expected == "ask" else (code,)
         assert said.split(":")[0] in [f"Error {one}" for one in codes], said

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_for_model, escape_name
 from tools.files.lines import format_numbered_lines
 
 SNIPPET_CONTEXT = 4
@@ -98,7 +98,7 @@ def _format_bounded_diff(lines: list[str]) -> str:
 
 def describe_change(path: str, verb: str, before: str, after: str) -> str:
     """Describe what happened, with a diff and the changed lines as they are now."""
-    path = escape_for_model(path)
+    path = escape_name(path)
     change = compare_texts(path, before, after)
     head = f"{verb} `{path}`: +{change.added} -{change.removed} lines."
     if not change.diff:

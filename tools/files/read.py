@@ -10,7 +10,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files, Snapshot
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 from tools.files.definitions import LARGE_PAGE_CHARS, LINES, ReadArguments
 from tools.files.lines import (
     MOST_BYTES,
@@ -80,8 +80,7 @@ def _read(files: Files, args: ReadArguments) -> Ending:
     if not snapshot.whole:
         return Problem(
             Code.TOO_LARGE,
-            f"`{escape_for_model(path)}` has {snapshot.stamp.size:,} bytes; "
-            f"`Read` opens files of up to {MOST_BYTES:,}.",
+            f"`{escape_name(path)}` has {snapshot.stamp.size:,} bytes; `Read` opens files of up to {MOST_BYTES:,}.",
             "Find lines in it with `grep`, or read a part with `fs_read_file` and `offset`, `head` or `tail`.",
         )
     kind = find_picture_type(snapshot.data)
@@ -102,7 +101,7 @@ def add_path_suggestions(files: Files, path: str, problem: Problem) -> Problem:
         names = {entry.path.rpartition("/")[2]: entry.path for entry in files.list_folder(folder or ".")}
     except Refusal:
         return problem
-    near = [f"`{escape_for_model(names[match])}`" for match in get_close_matches(name, names, 3, 0.7)]
+    near = [f"`{escape_name(names[match])}`" for match in get_close_matches(name, names, 3, 0.7)]
     if not near:
         return problem
     return Problem(problem.code, problem.message, f"Did you mean {' or '.join(near)}?")
@@ -117,7 +116,7 @@ def find_picture_type(data: bytes) -> str | None:
 
 def _show_picture(snapshot: Snapshot, kind: str) -> Ending:
     data = snapshot.data
-    said = f"`{escape_for_model(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
+    said = f"`{escape_name(snapshot.path)}` is a picture: {kind}, {len(data):,} bytes."
     if len(data) > MOST_PICTURE_BYTES:
         return Problem(Code.TOO_LARGE, f"{said} The limit is {MOST_PICTURE_BYTES:,} bytes.", "Make it smaller first.")
     return Done(said, blocks=(Picture(data, kind),))
@@ -130,17 +129,17 @@ def _read_text(snapshot: Snapshot, args: ReadArguments) -> Ending:
     if what := describe_non_text(data):
         return Problem(
             Code.NOT_TEXT,
-            f"`{escape_for_model(snapshot.path)}` is {what}; `Read` shows UTF-8 text, pictures and notebooks.",
+            f"`{escape_name(snapshot.path)}` is {what}; `Read` shows UTF-8 text, pictures and notebooks.",
             "`fs_read_file` with `encoding` base64 gives its bytes.",
         )
     data = data.removeprefix(BOM_UTF8)
     if not data:
-        return Done(f"[`{escape_for_model(snapshot.path)}` is empty.]")
+        return Done(f"[`{escape_name(snapshot.path)}` is empty.]")
     first, total = args.get("offset", 1), count_lines(data)
     if first > total:
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"Line {first:,} is past the end of `{escape_for_model(snapshot.path)}`, which has {total:,} lines.",
+            f"Line {first:,} is past the end of `{escape_name(snapshot.path)}`, which has {total:,} lines.",
             f"Give an `offset` from 1 to {total}.",
         )
     chars = LARGE_PAGE_CHARS if args.get("allow_large") else PAGE_CHARS
@@ -153,7 +152,7 @@ def _format_page_notes(found: LinePage, path: str, size: int) -> str:
     if found.last < found.total:
         notes.append(
             f"[Lines {found.first}-{found.last} of {found.total} shown, {found.bytes:,} of {size:,} bytes. "
-            f'Next: Read(file_path="{escape_for_model(path)}", offset={found.last + 1})]'
+            f'Next: Read(file_path="{escape_name(path)}", offset={found.last + 1})]'
         )
     if found.cut:
         notes.append(

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
+from mcp_server.model.text import escape_name
 from mcp_server.model.tools import (
     ACTING,
     HINTS,
@@ -150,7 +151,8 @@ class FsDeleteArguments(TypedDict):
 
 def demand_deleting(args: Arguments) -> Demand:
     path, permanent = args["path"], args.get("permanent", False)
-    why = f"It deletes `{path}` for good." if permanent else f"It moves `{path}` to the trash."
+    shown = escape_name(path)
+    why = f"It deletes `{shown}` for good." if permanent else f"It moves `{shown}` to the trash."
     if more := protected.describe_change_risk(path):
         why += f" {more}"
     return Demand(Effect.DESTROY_LOCAL, Profile.UNRESTRICTED if permanent else Profile.TRUSTED, why)

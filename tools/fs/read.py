@@ -10,7 +10,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import LEFT_OUT_BY_RULE, DirectoryEntry, Files
 from mcp_server.model.results import Code, Done, Ending, Problem
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_for_model, escape_name
 from tools.files.lines import describe_non_text
 from tools.fs.definitions import LISTED, PAGE, FsInfoArguments, FsListArguments, FsReadFileArguments
 
@@ -49,7 +49,7 @@ def _read_text(files: Files, path: str, head: int | None, offset: int) -> Ending
     if offset and offset >= size:
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"Byte {offset:,} is past the end of `{escape_for_model(path)}`, which has {size:,} bytes.",
+            f"Byte {offset:,} is past the end of `{escape_name(path)}`, which has {size:,} bytes.",
             "Pass a smaller `offset`.",
         )
     while offset and data[:1] and data[0] & 0xC0 == 0x80 and len(snapshot.data) - len(data) < 3:
@@ -94,9 +94,9 @@ def _build_text_answer(path: str, data: bytes, from_start: bool, size: int, rest
     except UnicodeDecodeError:
         text, problem = "", problem or "not UTF-8 text"
     if problem:
-        return Problem(Code.NOT_TEXT, f"`{escape_for_model(path)}` is {problem}.", "Read it with `encoding` base64.")
+        return Problem(Code.NOT_TEXT, f"`{escape_name(path)}` is {problem}.", "Read it with `encoding` base64.")
     if size == 0:
-        return Done(f"[`{escape_for_model(path)}` is empty.]")
+        return Done(f"[`{escape_name(path)}` is empty.]")
     text = text.replace("\r\n", "\n")
     visible = escape_for_model(text)
     note = "" if visible == text else "\n[Control characters are shown as \\xNN.]"
@@ -106,7 +106,7 @@ def _build_text_answer(path: str, data: bytes, from_start: bool, size: int, rest
 def _format_rest_note(path: str, end: int, size: int, more_arguments: str = "") -> str:
     if end >= size:
         return ""
-    call = f'fs_read_file(path="{escape_for_model(path)}", offset={end}{more_arguments})'
+    call = f'fs_read_file(path="{escape_name(path)}", offset={end}{more_arguments})'
     return f"\n[{end:,} of {size:,} bytes shown. Next: {call}]"
 
 
@@ -118,7 +118,11 @@ def _list_entries(files: Files, hides: Callable[[str], bool] | None, args: FsLis
     path, offset, limit = args.get("path", "."), args.get("offset", 0), args.get("limit", LISTED)
     entries = files.list_folder(path, args.get("depth", 1))
     entries = [entry for entry in entries if hides is None or not hides(entry.path)]
-    name, total, rule_note = escape_for_model(path), len(entries), f"\n{LEFT_OUT_BY_RULE}" if hides else ""
+    name, total, rule_note = (
+        escape_name(path),
+        len(entries),
+        f"\n{LEFT_OUT_BY_RULE}" if hides else "",
+    )
     if not entries:
         return Done(f"[The folder `{name}` {'shows no entries' if hides else 'is empty'}.]{rule_note}")
     if offset >= total:
@@ -138,7 +142,7 @@ def _format_entries_note(args: FsListArguments, name: str, end: int, total: int)
 
 
 def _format_entry(entry: DirectoryEntry) -> str:
-    name = escape_for_model(entry.path, one_line=True)
+    name = escape_name(entry.path)
     if entry.kind == "directory":
         return f"{name}/"
     return f"{name}\t{entry.size:,} bytes" if entry.kind == "file" else f"{name}\t{entry.kind}"
@@ -147,7 +151,7 @@ def _format_entry(entry: DirectoryEntry) -> str:
 async def get_file_info(ctx: Context, args: FsInfoArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.get_info, args["path"])
     data: dict[str, Any] = {
-        "path": escape_for_model(entry.path, one_line=True),
+        "path": escape_name(entry.path),
         "kind": entry.kind,
         "size": entry.size,
         "modified": datetime.fromtimestamp(entry.mtime_ns // 1_000_000_000, UTC).isoformat(),

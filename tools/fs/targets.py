@@ -8,7 +8,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import DirectoryEntry, Files, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 from mcp_server.model.tools import Arguments
 
 CHUNK_BYTES = 1 << 20
@@ -38,7 +38,7 @@ def build_approval_check(
 
     def check(temporary_path: str) -> None:
         if dict(describe(ctx.files, temporary_path, name)) != dict(approved):
-            message = f"`{escape_for_model(name)}` changed after the user was asked; it is still where it was."
+            message = f"`{escape_name(name)}` changed after the user was asked; it is still where it was."
             raise Refusal(Problem(Code.STALE, message, "Call again; the user will be asked again."))
 
     return check

@@ -7,7 +7,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 from tools.files.edit import find_encoding_problem
 from tools.fs.definitions import FsCreateArguments, FsDeleteArguments, FsMoveArguments, FsWriteFileArguments
 from tools.fs.targets import build_approval_check, describe_deleted, describe_moved
@@ -33,27 +33,27 @@ def _write(files: Files, args: FsWriteFileArguments) -> Ending:
         if refusal.problem.code is not Code.NOT_FOUND:
             return refusal.problem
         entry = files.write(args["path"], data, None)
-        return Done(f"Created `{escape_for_model(entry.path)}`: {entry.size:,} bytes.")
+        return Done(f"Created `{escape_name(entry.path)}`: {entry.size:,} bytes.")
     entry = files.write(before.path, data, before.stamp)
-    return Done(f"Overwrote `{escape_for_model(entry.path)}`: {entry.size:,} bytes, {before.stamp.size:,} before.")
+    return Done(f"Overwrote `{escape_name(entry.path)}`: {entry.size:,} bytes, {before.stamp.size:,} before.")
 
 
 async def create_directory(ctx: Context, args: FsCreateArguments) -> Ending:
     entry = await to_thread.run_sync(ctx.files.make_folder, args["path"])
-    return Done(f"The folder `{escape_for_model(entry.path)}` exists.")
+    return Done(f"The folder `{escape_name(entry.path)}` exists.")
 
 
 async def move(ctx: Context, args: FsMoveArguments) -> Ending:
     check = await to_thread.run_sync(build_approval_check, ctx, describe_moved, args["source"])
     entry = await to_thread.run_sync(ctx.files.move, args["source"], args["destination"], check)
-    return Done(f"Moved `{escape_for_model(args['source'])}` to `{escape_for_model(entry.path)}`.")
+    return Done(f"Moved `{escape_name(args['source'])}` to `{escape_name(entry.path)}`.")
 
 
 async def delete(ctx: Context, args: FsDeleteArguments) -> Ending:
-    path = escape_for_model(args["path"])
+    path = escape_name(args["path"])
     check = await to_thread.run_sync(build_approval_check, ctx, describe_deleted, args["path"])
     if args.get("permanent"):
         await to_thread.run_sync(ctx.files.remove, args["path"], check)
         return Done(f"Deleted `{path}` for good.")
     trash_path = await to_thread.run_sync(ctx.files.trash, args["path"], check)
-    return Done(f"Deleted `{path}`. The user can restore it from the trash: `{escape_for_model(trash_path)}`.")
+    return Done(f"Deleted `{path}`. The user can restore it from the trash: `{escape_name(trash_path)}`.")

@@ -7,7 +7,7 @@ from anyio import to_thread
 
 from mcp_server.model.files import Files, Search
 from mcp_server.model.results import Code, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 from tools.files.lines import BOM, MOST_BYTES, describe_non_text
 from tools.lsp.connection import LspConnection
 from tools.lsp.locations import uri_from_path
@@ -117,7 +117,7 @@ def _read_document(files: Files, path: str) -> tuple[str, str]:
     if not snapshot.whole:
         raise Refusal.because(
             Code.TOO_LARGE,
-            f"`{escape_for_model(path)}` has {snapshot.stamp.size:,} bytes; the limit for a language server is "
+            f"`{escape_name(path)}` has {snapshot.stamp.size:,} bytes; the limit for a language server is "
             f"{MOST_BYTES:,}.",
             "Search it with `grep`.",
         )
@@ -127,5 +127,5 @@ def _read_document(files: Files, path: str) -> tuple[str, str]:
     except UnicodeDecodeError:
         problem, text = problem or "not UTF-8", ""
     if problem:
-        raise Refusal.because(Code.NOT_TEXT, f"`{escape_for_model(path)}` is {problem}.", "Search it with `grep`.")
+        raise Refusal.because(Code.NOT_TEXT, f"`{escape_name(path)}` is {problem}.", "Search it with `grep`.")
     return text.removeprefix(BOM), snapshot.stamp.digest

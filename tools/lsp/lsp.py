@@ -9,7 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Ending, Problem
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_for_model, escape_name
 from tools.lsp.connection import RequestDeclined, ServerGone, ServerSilent
 from tools.lsp.definitions import LspArguments
 from tools.lsp.locations import TextCache
@@ -36,7 +36,7 @@ async def ask_language_server(ctx: Context, args: LspArguments) -> Ending:
         supported = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in LANGUAGES)
         return Problem(
             Code.INVALID_ARGUMENTS,
-            f"menugate knows no language server for `{escape_for_model(args['path'])}`, only for {supported}.",
+            f"menugate knows no language server for `{escape_name(args['path'])}`, only for {supported}.",
             "Use `grep` and `Read` instead.",
         )
     if args["command"] == "rename_preview" and not args.get("new_name"):

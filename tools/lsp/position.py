@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.model.results import Code, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 from tools.lsp import protocol
 from tools.lsp.locations import uri_from_path
 from tools.lsp.pool import RunningServer
@@ -40,7 +40,7 @@ class SymbolPosition:
             )
         if self.line is None:
             return await self._find_declaration()
-        offset = _find_on_line(self.text, self.line, self.symbol, escape_for_model(self.path))
+        offset = _find_on_line(self.text, self.line, self.symbol, escape_name(self.path))
         return self.text.to_server_position(offset, self.server.encoding)
 
     def _describe_line(self) -> str:
@@ -59,13 +59,12 @@ class SymbolPosition:
             lines = ", ".join(f"{match.range.order[0] + 1} (`{match.path}`)" for match in matches)
             raise Refusal.because(
                 Code.AMBIGUOUS_MATCH,
-                f"`{escape_for_model(self.path)}` declares `{self.symbol}` {len(matches)} times, on lines {lines}.",
+                f"`{escape_name(self.path)}` declares `{self.symbol}` {len(matches)} times, on lines {lines}.",
                 "Pass the `line` too, or the full name, such as `Class/method`.",
             )
         raise Refusal.because(
             Code.NO_MATCH,
-            f"`{escape_for_model(self.path)}` declares no `{self.symbol}`."
-            + _describe_other_lines(self.text, self.symbol),
+            f"`{escape_name(self.path)}` declares no `{self.symbol}`." + _describe_other_lines(self.text, self.symbol),
             "Pass the `line` that it is on.",
         )
 

@@ -8,7 +8,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import Files
 from mcp_server.model.index import Index, Symbol
 from mcp_server.model.results import Code, Done, Ending, Problem
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 from tools.files.lines import build_line_page, count_lines, decode_text, describe_non_text
 from tools.project.definitions import LINES, ProjectReadArguments
 from tools.project.search import format_symbol
@@ -23,7 +23,7 @@ async def read(ctx: Context, args: ProjectReadArguments) -> Ending:
 
 def _read(files: Files, index: Index, args: ProjectReadArguments) -> Ending:
     snapshot = files.read(args["path"], MAX_FILE_BYTES)
-    name = escape_for_model(snapshot.path)
+    name = escape_name(snapshot.path)
     if content_type := describe_non_text(snapshot.data):
         way_out = "Read its bytes with `fs_read_file` and `encoding` base64."
         return Problem(Code.NOT_TEXT, f"`{name}` is {content_type}.", way_out)

@@ -7,7 +7,7 @@ with `>` after `print`, and gawk loads code with `@load`.
 import re
 from collections.abc import Sequence
 
-from tools.shell.program_arguments import is_certain, is_unknown
+from tools.shell.program_arguments import is_certain, is_pattern, is_unknown
 
 TOKEN = re.compile(
     r"""
@@ -39,6 +39,8 @@ def find_awk_danger(words: Sequence[str]) -> str:
     at = 0
     while at < len(words) and words[at].startswith("-"):
         takes_value = words[at] in ("-F", "-v") and words[at + 1 : at + 2] and not is_unknown(words[at + 1])
+        # A pattern could become several words, one of which would be the program.
+        takes_value = takes_value and not is_pattern(words[at + 1])
         if is_unknown(words[at]) or not (takes_value or OPTIONS.fullmatch(words[at])):
             return words[at]
         if words[at] == "-v" and not SETTING.fullmatch(words[at + 1]):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tools.shell.program_arguments import Fits, PartlyKnown, is_unknown
+from tools.shell.program_arguments import Fits, PartlyKnown, is_certain, may_become_option
 
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))[\w.][\w./@+-]*")
 """A file or folder below the current folder."""
@@ -42,20 +42,27 @@ class Options:
     """Its long options may begin with one dash."""
     settings: bool = False
     """It takes variables as `NAME=VALUE`."""
+    ends: bool = False
+    """Behind `--` it takes no options. Others look for some there all the same, such as `pytest` for `-p`."""
 
     def fit(self, words: Sequence[str]) -> bool:
         fine, first = re.compile(self.fine), self.first.split()
         names = [word for word in words if not word.startswith("-")]
         if first and (not words or (words[0] not in first and words[0] not in ("--version", "-V", "--help"))):
             return False
-        if any(is_unknown(word) for word in words) or (self.settings and not all(map(_is_plain_setting, names))):
+        if self.settings and not all(map(_is_plain_setting, names)):
             return False
         for at, word in enumerate(words):
-            if word == "--":
+            if may_become_option(word):
+                return False
+            if word == "--" and self.ends:
                 # What follows goes to the project's own script, or to another program.
                 return not self.settings or all(re.fullmatch(r"-j\d*", one) for one in words[at + 1 :])
             value = next(iter(words[at + 1 : at + 2]), "")
-            harmless = word[:1] != "-" or fine.fullmatch(word) or fine.fullmatch(f"{word} {value}")
+            is_fine = is_certain(word) and (
+                fine.fullmatch(word) or (is_certain(value) and fine.fullmatch(f"{word} {value}"))
+            )
+            harmless = word[:1] != "-" or is_fine
             if not harmless and self._is_asked(word, value):
                 return False
         return True
@@ -90,7 +97,8 @@ def _is_inside(path: str) -> bool:
 def _is_plain_setting(word: str) -> bool:
     match = SETTING.fullmatch(word)
     if match is None:
-        return True
+        # No name of a variable that matters has a slash in it.
+        return not isinstance(word, PartlyKnown) or "/" in re.split(r"[*?\[{$]", word)[0]
     return not PROGRAM_SETTING.fullmatch(match[1]) and PLAIN_VALUE.fullmatch(match[2]) is not None
 
 
@@ -112,8 +120,10 @@ PYTEST = Options(
     "rootdir config-file confcutdir c",
     fine=r"--co|-[kmrnW].*|-p ?no:.*|-o log_.*|-o addopts=",
 )
-PIP = Options("target user prefix root src python break-system-packages system", "t", fine=r"--pre|--python[ =][\d.]+")
-NODE_PACKAGES = Options("global location prefix script-shell node-options userconfig globalconfig git", "gC")
+PIP = Options(
+    "target user prefix root src python break-system-packages system", "t", fine=r"--pre|--python[ =][\d.]+", ends=True
+)
+NODE_PACKAGES = Options("global location prefix script-shell node-options userconfig globalconfig git", "gC", ends=True)
 JEST = """
 globalSetup globalTeardown setupFiles setupFilesAfterEnv testRunner runner reporters resolver transform testEnvironment
 preset filter watchPlugins testSequencer snapshotSerializers cacheDirectory clearCache
@@ -124,12 +134,13 @@ CMAKE = Options(
     "C",
     fine="-[DGj].*|-E (?:echo|cat|capabilities|sha256sum|touch|make_directory)",
     settings=True,
+    ends=True,
 )
 NINJA = Options("", "", "f C")
 BUILD_OPTIONS: Mapping[str, Options] = {
     **dict.fromkeys(("pytest", "py.test"), PYTEST),
-    "tox": Options("override workdir root result-json installpkg", "x", "conf c"),
-    "nox": Options("envdir", "", "noxfile f"),
+    "tox": Options("override workdir root result-json installpkg", "x", "conf c", ends=True),
+    "nox": Options("envdir", "", "noxfile f", ends=True),
     "mypy": Options(
         "python-executable install-types custom-typeshed-dir",
         "",
@@ -137,14 +148,20 @@ BUILD_OPTIONS: Mapping[str, Options] = {
         fine="--cache-dir[ =]/dev/null",
     ),
     "pyright": Options("pythonpath", "", "project p", whole=True),
-    "ruff": Options("", "", "cache-dir output-file o", first="check format rule linter config version .", whole=True),
-    "black": Options("", "", "config"),
+    "ruff": Options(
+        "", "", "cache-dir output-file o", first="check format rule linter config version .", whole=True, ends=True
+    ),
+    "black": Options("", "", "config", ends=True),
     "isort": Options("", "", "settings-path settings-file"),
     "flake8": Options("", "", "config append-config output-file"),
     "pylint": Options("init-hook load-plugins", "", "rcfile output"),
-    "make": Options("eval", "E", "directory file makefile C f", settings=True),
+    "make": Options("eval", "E", "directory file makefile C f", settings=True, ends=True),
     "ctest": Options(
-        "script build-and-test build-makeprogram test-command overwrite", "SDMTO", "test-dir", fine="-[RELj].*"
+        "script build-and-test build-makeprogram test-command overwrite",
+        "SDMTO",
+        "test-dir",
+        fine="-[RELj].*",
+        ends=False,
     ),
     "meson": Options("wrapper gdb-path wipe", "", "C", first="setup compile test configure introspect"),
     "tsc": Options("clean", "", "outDir outFile declarationDir project p", whole=True, single=True),
@@ -164,7 +181,7 @@ BUILD_OPTIONS: Mapping[str, Options] = {
     **dict.fromkeys(("npm", "pnpm", "yarn"), NODE_PACKAGES),
     **dict.fromkeys(("pip", "pip3", "uv"), PIP),
     "poetry": Options("directory project", "CP"),
-    "cargo": Options("config open", "Z", "manifest-path target-dir config-path", whole=True),
+    "cargo": Options("config open", "Z", "manifest-path target-dir config-path", whole=True, ends=True),
     "go": Options(
         "exec toolexec vettool overlay modfile ldflags gcflags gccgoflags",
         "",

@@ -25,6 +25,7 @@ MAX_CHARS = 4_000
 READABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\U0010ffff]*")
 """A carriage return or an escape shows one thing and does another."""
 WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
+MOST_LETTERS = 8
 SPLIT_WORD = re.compile(r"[^\s]\\\n[^\s]")
 TYPED = "what you type may become part of any command"
 
@@ -88,10 +89,16 @@ def read_whole_line(text: str) -> ShellLine:
         raise NeedsApproval("a backslash continues a word in the next line")
     line = read_line(text)
     if line is None:
-        raise NeedsApproval("bash may read it differently than it looks")
+        raise NeedsApproval(f"bash may read it differently than it looks{_name_foreign_letters(text)}")
     if not line.commands:
         raise NeedsApproval("it contains no command")
     return line
+
+
+def _name_foreign_letters(text: str) -> str:
+    """Some look like those of another command."""
+    letters = [f"U+{ord(letter):04X}" for letter in dict.fromkeys(text) if not letter.isascii()]
+    return f": it contains {', '.join(letters[:MOST_LETTERS])}" if letters else ""
 
 
 def find_start(folder: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.shell import WordRole
+from mcp_server.model.text import escape_name
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
 from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
@@ -92,7 +93,7 @@ async def _raise_unless_folder(ctx: Context, wanted: str | None) -> None:
         raise Refusal(
             Problem(
                 Code.INVALID_ARGUMENTS,
-                f"`exec_dir` is `{wanted}`, which is not a folder. Nothing ran.",
+                f"`exec_dir` is `{escape_name(wanted)}`, which is not a folder. Nothing ran.",
                 "Name a folder of the workspace, or leave `exec_dir` out.",
             )
         )
@@ -110,7 +111,7 @@ async def raise_if_elsewhere(ctx: Context, shell: ShellSession, wanted: str | No
     raise Refusal(
         Problem(
             Code.INVALID_ARGUMENTS,
-            f"The shell `{shell.id}` {where}, so this line would not run in `{wanted}`. Nothing ran.",
+            f"The shell `{shell.id}` {where}, so this line would not run in `{escape_name(wanted)}`. Nothing ran.",
             "Leave `exec_dir` out, or begin the line with `cd ...`.",
         )
     )

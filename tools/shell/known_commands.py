@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 
 from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition
-from tools.shell.program_arguments import Fits, is_unknown, may_have_any_words
+from tools.shell.program_arguments import (
+    Fits,
+    is_certain,
+    is_pattern,
+    is_unknown,
+    may_become_option,
+    may_have_any_words,
+)
 from tools.shell.shell_builtins import BUILTINS
 
 
@@ -48,7 +55,8 @@ def allow_git(table: dict[str, Fits]) -> Fits:
     def fits(words: Sequence[str]) -> bool:
         at = 0
         while at < len(words) and (words[at] in AHEAD_OF_GIT or words[at] == "-C"):
-            if words[at] == "-C" and words[at + 1 : at + 2] and words[at + 1].startswith("-"):
+            folder = next(iter(words[at + 1 : at + 2]), "")
+            if words[at] == "-C" and (folder.startswith("-") or is_pattern(folder)):
                 return False
             at += 2 if words[at] == "-C" else 1
         return list(words[at:]) == ["--version"] or allow_first_word(table)(words[at:])
@@ -83,7 +91,7 @@ def is_reading_settings(words: Sequence[str]) -> bool:
     """A single name is read; a word after the name would be its new value."""
     ahead = list(takewhile(lambda word: word.startswith("-"), words))
     names = words[len(ahead) :]
-    if not SETTINGS(words) or any(word.startswith("-") for word in names):
+    if not SETTINGS(words) or any(word.startswith("-") or is_pattern(word) for word in names):
         return False
     return bool(ASKS_SETTINGS.intersection(ahead)) or (len(names) == 1 and "." in names[0])
 
@@ -91,6 +99,7 @@ def is_reading_settings(words: Sequence[str]) -> bool:
 ASKS_SETTINGS = frozenset(("-l", "--list", "--get", "--get-all", "--get-regexp"))
 URLS = allow_only("--(?:all|push)")
 WORKTREES = frozenset(("-v", "-z", "--verbose", "--porcelain"))
+TAR_LISTS = re.compile("-?(?:t[vzjJ]*f|[vzjJ]+tf)")
 CLEANS = allow_only("-[ndxXfq]+|--dry-run")
 DRY = re.compile("-[dxXfq]*n[ndxXfq]*|--dry-run")
 GIT_SHOWS = allow_only(
@@ -134,6 +143,20 @@ READS: dict[str, Fits] = {
     "fd": allow_only(
         r"-[HIuagsipL0]+|-[etdE]", "--(?:hidden|no-ignore|absolute-path|glob|type|extension|max-depth|exclude)(?:=.*)?"
     ),
+    # Lists an archive and nothing else: other options start programs.
+    "tar": lambda words: (
+        len(words) == 2
+        and TAR_LISTS.fullmatch(words[0]) is not None
+        and not words[1].startswith("-")
+        and is_certain(words[1])
+        and ":" not in words[1]
+    ),
+    "gzip": lambda words: (
+        words[:1] in (("-dc",), ("-cd",), ("-l",)) and not any(one.startswith("-") for one in words[1:])
+    ),
+    "zcat": lambda words: not any(one.startswith("-") for one in words),
+    # A second name would be the output file.
+    "xxd": lambda words: len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("-", "+")),
     "unzip": lambda words: words[:1] in (("-l",), ("-Z1",)) and not any(word.startswith("-") for word in words[1:]),
     "git": allow_git(
         {
@@ -165,6 +188,8 @@ READS: dict[str, Fits] = {
             ),
             "check-ignore": allow_only("-[qvnz]+|--", "--(?:quiet|verbose|non-matching|no-index|stdin)"),
             "version": has_no_words,
+            "help": lambda words: not words or (len(words) == 1 and words[0] in ("-a", "-g")),
+            "var": lambda words: list(words) == ["-l"],
         }
     ),
     # Exactly these words: others would be a file to run or a target, and Python runs its input.
@@ -226,9 +251,11 @@ def is_running_file(words: Sequence[str]) -> bool:
 def is_running_python(words: Sequence[str]) -> bool:
     words = _skip_python_flags(words)
     if len(words) > 1 and words[0] == "-m":
-        if words[1] == "json.tool" and sum(word[:1] != "-" for word in words[2:]) > 1:
+        if words[1] == "json.tool" and (
+            len([one for one in words[2:] if one[:1] != "-"]) > 1 or not all(map(is_certain, words[2:]))
+        ):
             return False  # the second file is written
-        if words[1] == "venv" and any(is_unknown(word) or word.startswith("--c") for word in words[2:]):
+        if words[1] == "venv" and any(may_become_option(word) or word.startswith("--c") for word in words[2:]):
             return False  # `--clear` deletes the folder
         known = words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
         # A module is the program of the same name.
@@ -274,7 +301,7 @@ def _skip_python_flags(words: Sequence[str]) -> Sequence[str]:
 
 
 def _has_code(program: str, words: Sequence[str]) -> bool:
-    return len(words) > 1 and words[0] in CODE[program] and not is_unknown(words[1])
+    return len(words) > 1 and words[0] in CODE[program] and not (is_unknown(words[1]) or is_pattern(words[1]))
 
 
 def reads_code(words: Sequence[str]) -> bool:
@@ -289,7 +316,8 @@ def allow_among(*names: str) -> Fits:
 
 def is_testing_with_tox(words: Sequence[str]) -> bool:
     """Its other commands run what the line names (`exec`), or install elsewhere (`devenv`)."""
-    return not {"exec", "e", "devenv", "d"}.intersection(words)
+    ahead = [*takewhile(lambda word: word != "--", words)]
+    return all(map(is_certain, ahead)) and not {"exec", "e", "devenv", "d"}.intersection(ahead)
 
 
 KNOWN: dict[str, Fits] = {
@@ -317,14 +345,16 @@ KNOWN: dict[str, Fits] = {
     # A property can replace any program that it starts.
     "dotnet": lambda words: (
         allow_among("build", "test", "restore", "run")(words)
-        and not any(re.match("(?:--?|/)(?:p|property|t|target):|@", word) for word in words)
+        and not any(re.match("(?:--?|/)(?:p|property|t|target):|@", word) or may_become_option(word) for word in words)
     ),
     "bundle": allow_among("install"),
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
     "touch": allow_only("-[acm]+"),
     # Other modes can open a file or a whole folder to everybody.
-    "chmod": lambda words: len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and words[1][:1] != "-",
+    "chmod": lambda words: (
+        len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and not any(word.startswith("-") for word in words[1:])
+    ),
 }
 BUILDS: dict[str, Fits] = {
     name: allow_options(fits, BUILD_OPTIONS[name]) if name in BUILD_OPTIONS else fits for name, fits in KNOWN.items()

@@ -16,7 +16,14 @@ from mcp_server.model.text import format_count, quote_text
 from tools.shell.awk_programs import find_awk_danger
 from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
 from tools.shell.lines import read_line
-from tools.shell.program_arguments import is_certain, is_unknown, read_argument, show_argument
+from tools.shell.program_arguments import (
+    is_certain,
+    is_pattern,
+    is_unknown,
+    may_become_option,
+    read_argument,
+    show_argument,
+)
 from tools.shell.sed_scripts import read_sed_call
 from tools.shell.starters import STARTERS
 from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion
@@ -146,7 +153,7 @@ class LineJudge:
         for path in paths:
             if path == "/dev/null":
                 continue
-            if not is_certain(path) or path.startswith("-") or HIDDEN_MATCH.search(path):
+            if not (is_certain(path) or is_pattern(path)) or path.startswith("-") or HIDDEN_MATCH.search(path):
                 raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
             if not INSIDE.fullmatch(path):
                 raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
@@ -271,7 +278,7 @@ def _describe_unknown(words: Sequence[str]) -> str:
     for at in sorted(range(len(rest)), key=lambda at: rest[at][:1] != "-"):
         if any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
             shown = quote_text(show_argument(rest[at]))
-            if rest[at] != show_argument(rest[at]):
+            if may_become_option(rest[at]) or rest[at] != show_argument(rest[at]):
                 return f"{shown} could become an option of {quote_text(name)}"
             return f"{quote_text(_get_start(words[: at + 1]))} with {shown} is not known to only read, build or test"
     return f"{quote_text(_get_start(words) if known else name)} is not known to only read, build or test"

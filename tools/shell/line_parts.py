@@ -27,6 +27,8 @@ unset until wait
 """
 SHELL_CHANGING = frozenset(CHANGING.split())
 """Builtins of bash, and words before a command, that may change what later commands do."""
+SOURCING = frozenset((".", "source"))
+OTHER_BUILTINS = frozenset(("echo", "false", "kill", "pwd", "true"))
 
 DOES: Mapping[CommandKind, Literal["reads", "builds", "asks"]] = {
     CommandKind.READS: "reads",
@@ -74,6 +76,10 @@ class _PartJudge(LineJudge):
     """A part may run before an earlier one, as in a loop or a function."""
     strayed: bool = False
     """A `cd` may have failed, so that nobody knows in which folder the next part runs."""
+    sourced: str = ""
+    """An earlier part that has run a file of the project in this shell."""
+    programs: tuple[str, ...] = ()
+    """What the current command starts, and those around it."""
     opened: bool = False
     """The current command runs a line of its own, whose parts stand for it."""
 
@@ -104,20 +110,29 @@ class _PartJudge(LineJudge):
         finally:
             self.text, self.offset = outer, offset
 
+    def _judge_program(self, words: Sequence[str]) -> CommandKind:
+        if "/" not in words[0] and words[0] not in SHELL_CHANGING | OTHER_BUILTINS:
+            self.programs = (*self.programs, words[0])
+        return super()._judge_program(words)
+
     def _collect(self, command: ShellCommand) -> int | None:
         """Judge a command and add it, after what runs within it. Return its place among the parts, if it has one."""
         around, self.opened = self.opened, False
+        outer = self.programs
         try:
             kind, why = self.judge_command(command), ""
         except NeedsApproval as reason:
             kind, why = CommandKind.ASKED, str(reason)
         stands_for_itself, self.opened = not self.opened, around
+        programs, self.programs = tuple(dict.fromkeys(self.programs)), outer
         if kind is CommandKind.READS and not (stands_for_itself and _runs_something(command)):
             return None
-        part = self._build_part(command, kind, why)
+        part = replace(self._build_part(command, kind, why), programs=programs, after=self.sourced)
         self.strayed = self.strayed or (self.folder != self.start and command.joined not in ("", "&&"))
         if why and not self.changing and _may_change_shell(command):
             self.changing = part.text
+        if not self.sourced and any(word.text in SOURCING for word in command.words):
+            self.sourced = part.text
         self.parts.append(part)
         return len(self.parts) - 1
 

@@ -15,16 +15,26 @@ from tools.shell.verdicts import NeedsApproval
 ONE_UNKNOWN, SOME_UNKNOWN = "-$1:", "-$*:"
 """In front of the source of a word that may become anything: one word, or any number of them."""
 EXPANDED = frozenset("*?[{~")
+PROTECTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+"""In what is left of a word without these, bash looks for patterns."""
+GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
 QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
-PLAIN_BRACES = re.compile(r"[\w./-]*[\w/](?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
-"""Such as `src/{a,b}.py`. Others can spell names that nobody reads, as in `.{env,x}`."""
+PLAIN_BRACES = re.compile(r"(?:[\w./-]*[\w/]|(?:[\w./-]*/)?\*\.)(?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
+"""Such as `src/{a,b}.py` or `*.{py,sh}`. Others can spell names that nobody reads, as in `.{env,x}`."""
 NAMED_STREAM = re.compile(r"\{[A-Za-z_]\w*\}")
 LIST = re.compile(r"\$(?:[@*]|\{[@*])")
 
 
 class PartlyKnown(str):
     """Known only at its beginning. It cannot become an option, but it may be any code or any path."""
+
+    __slots__ = ()
+
+
+class MatchedNames(PartlyKnown):
+    """A pattern such as `src/*`, which stands for any number of words that begin as it does. A dash at its beginning
+    was written, or stands for what a name may begin with."""
 
     __slots__ = ()
 
@@ -41,6 +51,18 @@ def is_unknown(argument: str) -> bool:
     return argument.startswith((ONE_UNKNOWN, SOME_UNKNOWN))
 
 
+def may_become_option(argument: str) -> bool:
+    """It may become an option, and not only one that it already is."""
+    if not isinstance(argument, MatchedNames):
+        return is_unknown(argument)
+    # `--ignore=src/*` stays this option, with whatever value.
+    return argument[:1] == "-" and "=" not in re.split(r"[*?[{]", argument)[0]
+
+
+def is_pattern(argument: str) -> bool:
+    return isinstance(argument, MatchedNames)
+
+
 def is_certain(argument: str) -> bool:
     return not is_unknown(argument) and not isinstance(argument, PartlyKnown)
 
@@ -55,19 +77,24 @@ def show_argument(argument: str) -> str:
 def read_argument(word: ShellWord) -> str:
     if word.role is not WordRole.WORD:
         raise NeedsApproval(f"{quote_text(word.source)} is not a plain word")
-    bare = QUOTED.sub("", word.source)
+    bare, open_text = QUOTED.sub("", word.source), PROTECTED.sub("", word.source)
+    has_pattern = GLOB.search(open_text) is not None
     if NAMED_STREAM.fullmatch(word.source):
         raise NeedsApproval(f"{quote_text(word.source)} in front of a redirection would set a variable")
     if not word.known:
-        return _read_unknown(word, bare)
+        return _read_unknown(word, bare, has_pattern)
     if BRACES.search(bare) and not PLAIN_BRACES.fullmatch(word.source):
         raise NeedsApproval(f"{quote_text(word.source)} stands for several words")
-    # It may become the name of any file, and such a name may look like an option.
-    may_match = word.text[:1] in EXPANDED and bare[:1] == word.text[:1] and word.text not in ("{}", "[", "[[")
-    return f"-{word.text}" if word.text and may_match else word.text
+    if word.text[:1] in EXPANDED and bare[:1] == word.text[:1] and word.text not in ("{}", "[", "[["):
+        # It may become the name of any file, and such a name may look like an option.
+        return MatchedNames(f"-{word.text}") if has_pattern else f"-{word.text}"
+    if has_pattern and word.text[:1] == "-" and word.text[1:2] in EXPANDED:
+        return SOME_UNKNOWN + word.source
+    # `-x{p,q}y` is two options that are not written out.
+    return MatchedNames(word.text) if has_pattern or (word.text[:1] == "-" and BRACES.search(bare)) else word.text
 
 
-def _read_unknown(word: ShellWord, bare: str) -> str:
+def _read_unknown(word: ShellWord, bare: str, has_pattern: bool) -> str:
     if NUMBER.fullmatch(word.source):
         return "0"
     nested = "`" in word.source or "$(" in word.source
@@ -75,6 +102,8 @@ def _read_unknown(word: ShellWord, bare: str) -> str:
     single = (whole or (not nested and "$" not in bare)) and not LIST.search(word.source)
     if word.text == "$()" and word.source[:1] in "<>":  # a process substitution becomes the name of a pipe
         return "/dev/fd/63"
-    if not single or "{" in bare:
+    if not single or "{" in bare or (has_pattern and word.text[:1] in ("-", "$", *EXPANDED)):
         return SOME_UNKNOWN + word.source
-    return PartlyKnown(word.text) if word.text[:1] not in ("-", "$", "", *EXPANDED) else ONE_UNKNOWN + word.source
+    if word.text[:1] in ("-", "$", "", *EXPANDED):
+        return ONE_UNKNOWN + word.source
+    return MatchedNames(word.text) if has_pattern else PartlyKnown(word.text)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tools.shell.program_arguments import is_certain, is_unknown
+from tools.shell.program_arguments import is_certain, is_pattern, is_unknown
 
 ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]*\])*/[IM]*)"
 RANGE = re.compile(rf"[ \t;\n]*(?:{ADDRESS}(?:[ \t]*,[ \t]*(?:[+~][0-9]+|{ADDRESS}))?)?[ \t]*!?[ \t]*", re.DOTALL)
@@ -42,7 +42,7 @@ def read_sed_call(words: Sequence[str]) -> SedCall | str:
     scripts, others, in_place, at = list[str](), list[str](), False, 0
     while at < len(words):  # an option may stand anywhere
         word = words[at]
-        if is_unknown(word):
+        if is_unknown(word) or (word.startswith("-") and is_pattern(word)):
             return word
         if GIVING.fullmatch(word):
             scripts += words[at + 1 : at + 2]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, PartlyKnown, is_certain, is_unknown
+from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, PartlyKnown, is_certain, is_pattern, is_unknown
 from tools.shell.variables import judge_variable
 
 Starts: TypeAlias = Callable[[Sequence[str]], "list[tuple[str, ...]] | None"]
@@ -28,7 +28,7 @@ def skip_options(flags: str, valued: str = "(?!)", positions: int = 0) -> Starts
                 at += 1
             else:
                 return None
-        if any(is_unknown(word) for word in words[: at + positions]):
+        if any(is_unknown(word) or is_pattern(word) for word in words[: at + positions]):
             return None
         return [tuple(words[at + positions :])] if at + positions < len(words) else None
 
@@ -54,7 +54,7 @@ def start_for_each_input(words: Sequence[str]) -> list[tuple[str, ...]] | None:
     `-L`."""
     at, replaced, counted = 0, "", False
     while at < len(words) and words[at].startswith("-"):
-        if words[at].startswith("-I") and not is_unknown(words[at]):
+        if words[at].startswith("-I") and is_certain(words[at]):
             replaced = words[at][2:] or next(iter(words[at + 1 : at + 2]), "")
             at += 1 if words[at] != "-I" else 2
         elif words[at] in ("-n", "-L", "-P", "-s", "-d"):
@@ -100,7 +100,7 @@ def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:
             if end is None or end == at + 1 or (words[end] == "+" and words[end - 1] != "{}"):
                 return None
             # An unknown word may be the `;` that ends this program and begins more of find's own words.
-            if any(is_unknown(one) for one in words[at + 1 : end]):
+            if any(is_unknown(one) or (is_pattern(one) and one[:1] in "-;+") for one in words[at + 1 : end]):
                 return None
             started.append(tuple(_read_found_name(one) for one in words[at + 1 : end]))
             at = end + 1

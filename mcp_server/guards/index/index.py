@@ -16,7 +16,7 @@ from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import KINDS, Freshness, IndexHits, IndexRequest, Symbol, Symbols
 from mcp_server.model.query import Query
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 
 T = TypeVar("T")
 MAX_REBUILDS = 3
@@ -122,7 +122,7 @@ class WorkspaceIndex:
                 raise Refusal(
                     Problem(
                         Code.NOT_FOUND,
-                        f"There is nothing at `{escape_for_model(path)}`.",
+                        f"There is nothing at `{escape_name(path)}`.",
                         "Leave out `path` to search everywhere.",
                     )
                 )

@@ -29,13 +29,21 @@ from mcp_server.guards.sandbox.protected import PathWatch
 from mcp_server.guards.sandbox.proxy_socket import VARIABLES, Outlet, ProxySocket
 from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import MARK, Command, CommandResult, ProcessLimits, SandboxPolicy, make_command_problem
+from mcp_server.model.processes import (
+    MARK,
+    PROJECT_PROGRAMS,
+    Command,
+    CommandResult,
+    ProcessLimits,
+    SandboxPolicy,
+    make_command_problem,
+)
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import escape_name
 from mcp_server.model.tools import READING, Demand
 
 DRAIN_SECONDS = 1.0
 """For the pipes of a child that has ended."""
-PROJECT_PROGRAMS = (".venv/bin", "venv/bin")
 OWN_PROCESSES = 3
 """Those between us and a command, which count with it."""
 
@@ -181,7 +189,11 @@ class CallProcesses:
         with host.jail.open_place(host.jail.to_relative(command.folder or "."), reading=True) as place:
             stats = place.stat()
             if stats is None or not stat.S_ISDIR(stats.st_mode):
-                raise Refusal(Problem(Code.NOT_FOUND, f"`{command.folder}` is not a folder.", "Name one that exists."))
+                raise Refusal(
+                    Problem(
+                        Code.NOT_FOUND, f"`{escape_name(command.folder)}` is not a folder.", "Name one that exists."
+                    )
+                )
             folder = str(host.paths.workspace / place.path)
         access: ChildAccess | None = None
         since: PlantedSince | None = None

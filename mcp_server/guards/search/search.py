@@ -24,7 +24,7 @@ from mcp_server.guards.search.ripgrep import FileFilter, Ripgrep
 from mcp_server.guards.search.walk import hold_folder_open
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.text import escape_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ class FileSearch:
     def glob(self, search: Search) -> SearchResult:
         root = self._find_search_root(search.path)
         if root.is_file:
-            raise Refusal(Problem(Code.INVALID_ARGUMENTS, f"`{search.path}` is a file.", "Set `path` to a folder."))
+            raise Refusal(
+                Problem(Code.INVALID_ARGUMENTS, f"`{escape_name(search.path)}` is a file.", "Set `path` to a folder.")
+            )
         deadline = SearchDeadline(search.timeout)
         file_filter = self._build_filter(replace(search, type=None), root, (search.pattern,), secrets=True)
         matches, times = self._find_files(root.path, file_filter, deadline)
@@ -88,7 +90,7 @@ class FileSearch:
         newest = sorted(shown, key=lambda path: (-shown[path], make_path_sort_key(path)))
         total = len(newest)
         return SearchResult(
-            tuple(escape_for_model(path, one_line=True) for path in select_page(newest, search)),
+            tuple(escape_name(path) for path in select_page(newest, search)),
             total,
             matches.complete,
             matches.timed_out,
@@ -115,7 +117,7 @@ class FileSearch:
                 raise Refusal(
                     Problem(
                         Code.NOT_FOUND,
-                        f"There is nothing at `{escape_for_model(path, one_line=True)}`.",
+                        f"There is nothing at `{escape_name(path)}`.",
                         "Look with `glob`.",
                     )
                 )
