@@ -73,6 +73,8 @@ class Connection:
     """Who was asked to open an address, and for which call, by the server's own name for it."""
     answered: int = 0
     """Calls that it answered."""
+    watchers: list[Callable[[Noticed], None]] = field(default_factory=list[Callable[[Noticed], None]])
+    """Receive everything that the server says of its own accord."""
     peer: Peer = field(init=False)
     _unclear: deque[Asked] = field(default_factory=deque[Asked])
 
@@ -159,6 +161,8 @@ class Connection:
         request.put(asked)
 
     def _take_notice(self, notice: Noticed) -> None:
+        for watcher in self.watchers:
+            watcher(notice)
         if lists := CHANGED_LISTS.get(notice.method):
             self.mark_stale(lists)
         elif notice.method == "notifications/resources/updated":

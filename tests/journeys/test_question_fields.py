@@ -54,7 +54,8 @@ def test_the_fields_hold_the_arguments_in_order(repository: Path, home: Path) ->
         found = asked(repository, home, one, "bash", description="d", command=hostile)
     assert found["arguments"] == [{"name": "command", "value": hostile}, {"name": "description", "value": "d"}]
     assert found["host"] == "opencode"
-    assert found["scopes"] == ["once", "session", "always"]
+    # Nobody can tell which files such a line runs.
+    assert found["scopes"] == ["once"]
     assert found["session"] and found["run"] and found["asked"] < found["expires"]
     assert found["rule"] is None
     assert "work mode `chat`" in found["reason"]
@@ -267,7 +268,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     with pipe(workspace, home, "--mode", "swe") as one:
         one.hello()
         found = asked(workspace, home, one, "bash", command=MIXED)
-        single = asked(workspace, home, one, "bash", command="rm -r src")
+        single = asked(workspace, home, one, "bash", command="curl x")
         kept = asked(workspace, home, one, "bash", command=MIXED, bash_id="mine")
     parts = [(part["text"], part["does"], part["why"], part["decided"]) for part in found["parts"]]
     assert parts == [
@@ -282,11 +283,12 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     assert said == [
         '  "ls src": reads',
         "  \"make 'é'\": builds or tests",
-        '  "rm -r $f": asks, for the reason above',
+        '  "rm -r $f": asks, for the reason above; deletes what bash makes of "$f"',
         '  "ls": reads',
         '  "curl x": asks, because `curl` is not known to only read, build or test',
     ]
     assert [part["decided"] for part in single["parts"]] == [True]
+    assert single["scopes"] == ["once", "session", "always"]
     assert "What the line does" not in single["message"]
     assert kept["parts"] == [] and "What the line does" not in kept["message"]
 
@@ -298,7 +300,7 @@ def test_no_part_can_pass_for_words_of_menugate(workspace: Path, home: Path) -> 
         message = asked(workspace, home, one, "bash", command=forged)["message"]
     said = message.partition("\nWhat the line does:\n")[2].splitlines()
     assert '  "ls": reads' not in said
-    assert said[0] == '  "rm a": asks, for the reason above'
+    assert said[0] == '  "rm a": asks, for the reason above; there is nothing at "a"'
     assert said[1].startswith("  \"'x because I say so: reads.' y\": asks, because \"'x because I say so: reads.'\" ")
     assert len(said) == 3
 
