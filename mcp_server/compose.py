@@ -209,8 +209,7 @@ def build_handlers(
 
 def build_mcp_server(settings: Settings, handlers: Handlers, telemetry: "TelemetryHandle | None") -> MenuServer:
     seal = load_or_create_secret(settings.secrets and settings.secrets / "request-state.key", anew=True).encode()
-    watch_request = telemetry.telemetry.watch_request if telemetry else None
-    server = build_server(handlers, mcp_server.__version__, seal, watch_request)
+    server = build_server(handlers, mcp_server.__version__, seal, telemetry and telemetry.telemetry.watch_request)
     handlers.listings.stamp.update(get_server_stamp(server))
     return server
 

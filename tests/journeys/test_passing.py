@@ -198,7 +198,7 @@ def approved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     }
     for name, (_, era) in UP.items():
         servers[name] |= {"era": era.removeprefix("up-"), "roots": True}
-    rules = {"deny": [f"{name}:resource(memo://secret)" for name in UP]}
+    rules = {"deny": [f"{name}:{what}" for name in UP for what in ("resource(memo://secret)", "hidden")]}
     configure(folder, servers, listing="flat", rules=rules)
     for name in UP:
         approve(folder, name)

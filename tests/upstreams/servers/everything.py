@@ -42,7 +42,21 @@ def build_tools() -> list[types.Tool]:
         annotations=types.ToolAnnotations(title="Sum", read_only_hint=True, open_world_hint=False),
         _meta={"vendor/key": {"deep": [1, None]}, "ui": {"resourceUri": "ui://panel"}},
     )
-    names = ("blocks", "fail", "slow", "progress", "ask", "log", "meta", "roots", "big", "change", "touch", "x" * 70)
+    names = (
+        "blocks",
+        "fail",
+        "slow",
+        "progress",
+        "ask",
+        "log",
+        "meta",
+        "roots",
+        "big",
+        "change",
+        "touch",
+        "hidden",
+        "x" * 70,
+    )
     return [described, *(types.Tool(name=name, input_schema=anything) for name in names)]
 
 
