@@ -155,7 +155,9 @@ def run_why(arguments: argparse.Namespace) -> int:
         row = find_row(state, arguments.seq)
         history = load_call_history(state, row)
     if history is None:
-        raise CliError(f"row {row.seq} is a `{row.kind}`, not a call; see `menugate audit show {row.seq}`.")
+        raise CliError(
+            f"row {row.seq} has the kind `{row.kind}` and is not about a call; see `menugate audit show {row.seq}`."
+        )
     if arguments.json:
         print_json(why.to_json(history))
     else:
