@@ -217,6 +217,13 @@ class Reader:
             PostureChoice.build_most_restricted(0) if self.describe_loss() else None
         )
 
+    def find_change_rows(self, principal: str, change: str) -> list[Row]:
+        """Find what the ledger has about a change of this principal's posture, oldest first."""
+        field, whose = map(self._view.link.format_field_expression, ("change", "principal"))
+        condition = f"kind = 'transition' AND {field} = :change AND {whose} = :principal"
+        values = {"change": escape_for_model(change), "principal": escape_for_model(principal)}
+        return self._query_rows(condition, values, "ORDER BY seq")
+
     def find_unended_processes(self, running: bool) -> list[Row]:
         """Find the start rows of processes that have not recorded their end, and still run or not."""
         starts = verify.find_unended_starts(self._view)
