@@ -74,9 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
     with open_state_reader(settings) as state:
         recent, now = state.load_approvals() if state else (), time.time_ns()
         matches = [approval for approval in recent if arguments.all or get_standing(approval, now) == "waits"]
-        glances = {one.id: state.find_question_glance(one.wanted.run, one.id) for one in matches} if state else {}
+        glances = state.load_question_glances(matches) if state else {}
     if arguments.json:
-        print_json([to_json(approval, now) | {"glance": glances[approval.id] or None} for approval in matches])
+        print_json([to_json(approval, now) | {"glance": glances.get(approval.id) or None} for approval in matches])
     else:
         show(matches, glances, now, arguments.all)
     return 0
@@ -86,7 +86,7 @@ def show(questions: "Sequence[Approval]", glances: Mapping[str, str], now: int, 
     if not questions:
         say_prose("No approvals in the last day." if with_settled else "No pending approvals; --all lists past ones.")
     for question in questions:
-        show_question(question, question.message, now, glances[question.id])
+        show_question(question, question.message, now, glances.get(question.id, ""))
 
 
 def show_question(approval: "Approval", text: str, now: int, glance: str = "") -> None:
@@ -236,7 +236,8 @@ def confirm_approval(question: "Approval", scope: "ApprovalScope") -> None:
     show_question(question, question.whole or question.message, time.time_ns())
     print(f"Approve {describe_scope(question, scope)}? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CliError(f"nothing was approved; the question is still open. To refuse the call: `deny {question.id}`.")
+        how = f"To refuse the call: `menugate deny {question.id}`."
+        raise CliError(f"nothing was approved; the question is still open. {how}")
 
 
 def approve_always(arguments: argparse.Namespace, settings: "Settings", question: "Approval") -> None:

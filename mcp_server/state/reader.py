@@ -121,10 +121,15 @@ class Reader:
     def find_glance(self, seq: int) -> str:
         return self.load_glances((seq,)).get(seq, "")
 
-    def find_question_glance(self, run: str, question: str) -> str:
-        """Find the line of the call that a question is about."""
+    def load_question_glances(self, questions: Iterable[Approval]) -> dict[str, str]:
+        """Load the line of the call that each question is about, by its id; many have none any more, or never had."""
+        if not self._has_glances():
+            return {}
         now = time.time_ns()
-        return glances.find_question_glance(self._view, run, question, now) if self._has_glances() else ""
+        return {
+            one.id: glances.find_question_glance(self._view, one.wanted.run, one.id, one.asked, now)
+            for one in questions
+        }
 
     def _has_glances(self) -> bool:
         """False in a state of an older layout."""

@@ -116,3 +116,18 @@ def test_the_scope_of_an_approval_and_a_refusal_are_named(workspace: Path, home:
     tail = typed(workspace, home, "audit", "tail", "--kind", "answer").out
     assert "yes for the session, at a terminal" in tail
     assert "no, at a terminal: not now" in tail
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_open_questions_can_be_told_apart(way: str, workspace: Path, home: Path) -> None:
+    """Also those of calls that came without a session."""
+    (workspace / "other.md").write_text("x")
+    with connected(way, workspace, home, {}) as one:
+        for path in ("notes.md", "other.md"):
+            assert one.request("tools/call", DELETING | {"arguments": {"path": path}})["result"]["isError"]
+    lines = {'fs_delete "notes.md"', 'fs_delete "other.md"'}
+    shown = typed(workspace, home, "status").out
+    assert all(f"call: {line}" in shown for line in lines)
+    waiting = json.loads(typed(workspace, home, "status", "--json").out)["waiting"]["approvals"]
+    assert {entry["glance"] for entry in waiting} == lines
+    assert {entry["glance"] for entry in json.loads(typed(workspace, home, "approvals", "--json").out)} == lines
