@@ -131,3 +131,15 @@ def test_open_questions_can_be_told_apart(way: str, workspace: Path, home: Path)
     waiting = json.loads(typed(workspace, home, "status", "--json").out)["waiting"]["approvals"]
     assert {entry["glance"] for entry in waiting} == lines
     assert {entry["glance"] for entry in json.loads(typed(workspace, home, "approvals", "--json").out)} == lines
+
+
+def test_an_approval_of_a_paused_run_says_that_the_call_does_not_run_yet(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home, *DATA) as one:
+        one.hello("opencode")
+        assert one.request("tools/call", DELETING)["result"]["isError"]
+        typed(workspace, home, "pause")
+        said = " ".join(answered_at_terminal(workspace, home, "approve").out.split())
+        assert "The run is paused, so the call does not run now. After `menugate next`, it runs when" in said
+        assert "RUN_PAUSED" in one.request("tools/call", DELETING)["result"]["content"][0]["text"]
+        typed(workspace, home, "next")
+        assert not one.request("tools/call", DELETING)["result"]["isError"]
