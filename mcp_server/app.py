@@ -115,9 +115,18 @@ class UpstreamPort:
         if self.follower:
             self.follower.ask_unknown()
 
+    def end_session(self, session: str) -> None:
+        """Stop what only this session used."""
+        if (follower := self._get_follower()) is not None:
+            follower.servers.end_session(session)
+
     async def close(self) -> None:
-        if vars(self).get("follower") is not None and self.follower:
-            await self.follower.close()
+        if (follower := self._get_follower()) is not None:
+            await follower.close()
+
+    def _get_follower(self) -> "CatalogueFollower | None":
+        """Return what was built, if it was."""
+        return vars(self).get("follower")
 
 
 @dataclass(frozen=True)

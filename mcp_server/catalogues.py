@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.config.secrets import build_use_recorder
 from mcp_server.config.upstream_tools import MountedTools
 from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
@@ -20,6 +21,7 @@ from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.servers import UpstreamServers
+from mcp_server.upstreams.sharing.links import SharedLinks
 
 if TYPE_CHECKING:
     from mcp_server.app import Core, LazyPipeline
@@ -68,8 +70,10 @@ def build_catalogue_follower(
     """Build what runs the servers. None of them is started here."""
     settings, network = reload.settings, reload.held.library.config.network
     logs = settings.state / FOLDER
-    opener = LinkOpener(pipeline.guards.commands, logs, settings.person, network, core.redactor.redact)
-    servers = UpstreamServers(opener.open_link, settings.workspace.as_uri(), settings.person)
+    commands, redact = pipeline.guards.commands, core.redactor.redact
+    opener = LinkOpener(commands, logs, settings.person, network, redact, build_use_recorder(settings))
+    links = SharedLinks(opener, settings.secrets, Nobody())
+    servers = UpstreamServers(links.open_link, settings.workspace.as_uri(), settings.person)
     follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings)
     follower.open()
     return follower

@@ -132,10 +132,10 @@ def build_core(
 ) -> Core:
     new_id = make_id_generator()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock, new_id=new_id)
-    holds, session_objects = Holds(store), ObjectRegistry(log_failure)
+    holds, session_objects, upstreams = Holds(store), ObjectRegistry(log_failure), UpstreamPort()
     changes = build_posture_changes(configuration, settings, store)
     running_calls = RunningCalls(settings.state, redactor.redact)
-    release_session = partial(release_left_session, session_objects, running_calls)
+    release_session = partial(release_left_session, session_objects, running_calls, upstreams)
     return Core(
         store=store,
         clock=clock,
@@ -150,15 +150,16 @@ def build_core(
         stop_orders=StopOrders(running_calls, store, holds, new_id, changes.postures.get_known_principals),
         sandbox=sandbox,
         redactor=redactor,
-        upstreams=UpstreamPort(),
+        upstreams=upstreams,
         conversation=new_id(),
     )
 
 
-def release_left_session(session_objects: ObjectRegistry, running_calls: RunningCalls, session: str) -> None:
+def release_left_session(objects: ObjectRegistry, calls: RunningCalls, upstreams: UpstreamPort, session: str) -> None:
     """Forget a session that no connection, process or handle can reach any more."""
-    session_objects.release_session(session)
-    running_calls.board.schedule_write()
+    objects.release_session(session)
+    upstreams.end_session(session)
+    calls.board.schedule_write()
 
 
 def build_posture_changes(configuration: Configuration, settings: Settings, store: Store) -> PostureChanges:

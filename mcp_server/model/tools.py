@@ -172,6 +172,22 @@ class CallPart:
     """What would be gone after it, as far as the part itself says."""
 
 
+class RunFiles(NamedTuple):
+    """What a call may run, as far as its arguments say."""
+
+    folder: str
+    """Where it starts."""
+    names: tuple[str, ...]
+    """Words that may name a file, or a folder with files that others name."""
+    folders: tuple[str, ...] = ()
+    """Where else it looks for programs."""
+    any_file: bool = True
+    """False if a file counts only if it is marked as a program or named like one."""
+    untold: str = ""
+    """Why the call may run files that it does not name; empty if it may not. Such a call is never approved for a whole
+    session, and only as long as no call has changed anything."""
+
+
 class Loss(NamedTuple):
     does: Literal["deletes", "overwrites"]
     path: str
@@ -212,8 +228,8 @@ class Tool:
     is. Called only if a call needs an approval. The question shows the facts, the approval is bound to their digest,
     and they are looked up again before the call runs. It may read, but must change nothing. If it raises `Refusal`, the
     call ends before the user is asked."""
-    runs_files: Callable[[Arguments], Sequence[str]] | None = None
-    """Lists the files of the workspace that a call would run, relative to the workspace. Called only if a call needs an
+    runs_files: Callable[[Arguments, Mapping[str, str]], RunFiles] | None = None
+    """Says which files of the workspace a call may run, given what `stands_on` found. Called only if a call needs an
     approval. The question names them, and the approval is bound to what they contain."""
     parts: Callable[[Arguments], Sequence[CallPart]] | None = None
     """Lists the parts of what a call does, in order, for the user to see. Called only if a call needs an approval."""

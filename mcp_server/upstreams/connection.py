@@ -64,6 +64,8 @@ class Connection:
     """Set whenever `watched` changes."""
     answered: int = 0
     """Calls that it answered."""
+    watchers: list[Callable[[Noticed], None]] = field(default_factory=list[Callable[[Noticed], None]])
+    """Receive everything that the server says of its own accord."""
     peer: Peer = field(init=False)
     _unclear: deque[Asked] = field(default_factory=deque[Asked])
 
@@ -146,6 +148,8 @@ class Connection:
         request.put(asked)
 
     def _take_notice(self, notice: Noticed) -> None:
+        for watcher in self.watchers:
+            watcher(notice)
         if lists := CHANGED_LISTS.get(notice.method):
             self.mark_stale(lists)
         elif notice.method == "notifications/resources/updated":

@@ -114,19 +114,23 @@ class Ground:
     changes: list[UpstreamChange]
 
 
-@asynccontextmanager
-async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]:
+def build_host(folder: Path, home: Path | None = None) -> CommandHost:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     path = f"/usr/local/bin:/usr/bin:/bin:{Path(sys.executable).parent}"
-    variables = {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(folder)}
+    variables = {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(home or folder)}
     paths = HostPaths(work, folder, (), path, variables)
-    host = CommandHost(
+    return CommandHost(
         paths, Jail(work, ()), PathWatch(work, frozenset()), ProcessLimits(), ChildRegistry(), SandboxChooser(())
     )
+
+
+@asynccontextmanager
+async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]:
+    host = build_host(folder)
     opener = LinkOpener(host, folder / "logs", OWNER, Destinations())
     changes: list[UpstreamChange] = []
-    servers = build_upstreams(opener, work, changes.append)
+    servers = build_upstreams(opener, host.paths.workspace, changes.append)
     servers.set_mounts(mounts)
     try:
         yield Ground(servers, host, folder / "logs", changes)
