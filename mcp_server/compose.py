@@ -20,12 +20,13 @@ from mcp_server.calls.messages import Replies
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures, PostureChanges
+from mcp_server.calls.posture_raise import ProfileRaise
 from mcp_server.calls.run_commands import RunCommands
 from mcp_server.calls.running_calls import RunningCalls
 from mcp_server.calls.secrets import KnownSecrets, UsableSecrets, collect_secrets
 from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
-from mcp_server.calls.slash import ProfileRaise, SlashCommands
+from mcp_server.calls.slash import SlashCommands
 from mcp_server.calls.stops import StopOrders
 from mcp_server.calls.upstream_offers import ServerOffers
 from mcp_server.config.faults import ConfigFaults
@@ -169,7 +170,7 @@ def build_prompt_handlers(configuration: Configuration, settings: Settings, core
     """The prompts, the slash commands and the resources."""
     changes, store, words = core.posture_changes, core.store, configuration.words
     out_of_band = configuration.library.config.approvals is ApprovalChannel.OUT_OF_BAND
-    runs = RunCommands(changes, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band))
+    runs = RunCommands(changes, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band, changes))
     examine = partial(examine_health, configuration, settings, changes)
     own = OwnPrompts(words, str(settings.workspace), core.postures.get_for_display)
     commands = SlashCommands(changes, runs.raising, examine, core.clock)

@@ -33,6 +33,17 @@ class FormAnswer(StrEnum):
     """The connection or menugate itself ended first, which says nothing about the client."""
 
 
+MOST_TRIES = 3
+"""How often a client may come back without a proper answer. After that the person answers at a terminal."""
+TRIES_USED = {FormAnswer.UNCLEAR: 1, FormAnswer.NOTHING: MOST_TRIES, FormAnswer.GONE: 0}
+"""A person may have mistyped or closed the form; a client that answers by itself will do so again."""
+
+
+def count_tries(said: FormAnswer) -> int:
+    """Return how many tries an answer uses up; a proper answer ends the question, so it uses none."""
+    return TRIES_USED.get(said, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class FormReply:
     said: FormAnswer

@@ -12,7 +12,7 @@ from functools import partial
 
 from mcp_server.calls import approval_form, approval_text
 from mcp_server.calls.approval_details import build_details
-from mcp_server.calls.approval_form import FormAnswer, FormReply
+from mcp_server.calls.approval_form import MOST_TRIES, FormAnswer, FormReply, count_tries
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.config.operator import OperatorConfig
@@ -30,10 +30,6 @@ from mcp_server.state.store import Store
 
 KEY = "approval-"
 """Prefix of a question's name when a client carries it back and forth."""
-MOST_TRIES = 3
-"""How often a client may come back without a proper answer. After that the person answers at a terminal."""
-TRIES_USED = {FormAnswer.UNCLEAR: 1, FormAnswer.NOTHING: MOST_TRIES, FormAnswer.GONE: 0}
-"""A person may have mistyped or closed the form; a client that answers by itself will do so again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +191,8 @@ class Approvals:
         return partial(approval_questions.find_approval, id=approval.id)
 
     async def _record_answer(self, approval: Approval, heard: FormReply) -> Approval | None:
-        if heard.said in TRIES_USED:
-            tries = TRIES_USED[heard.said]
+        if heard.said not in (FormAnswer.YES, FormAnswer.NO):
+            tries = count_tries(heard.said)
             return await self.store.write(partial(approvals.leave_open, id=approval.id, tries=tries, why=heard.why))
         answer = ApprovalAnswer.YES if heard.said is FormAnswer.YES else ApprovalAnswer.NO
         lasting = heard.content.get("scope") == ApprovalScope.SESSION

@@ -1,6 +1,6 @@
 """Which posture holds, and what is the only way to change it?"""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -125,6 +125,23 @@ class PostureChanges:
         return list(
             describe_pending(list_paused_runs(mine, lambda _: control), list_unanswered_approvals(questions, now), now)
         )
+
+    async def open_request(
+        self, principal: str, wanted: PostureChange, epoch: int | None, carried: Collection[str]
+    ) -> PostureChange | VersionMoved | Problem:
+        """Store what a client requests and the person has yet to agree to, or return the same request if it is open.
+        `carried`: the ids of the requests whose questions the client brings back."""
+        if problem := self.postures.limits.find_ceiling_problem(principal, wanted):
+            return problem
+        return await self.store.write(lambda tx: posture_changes.open_request(tx, principal, wanted, epoch, carried))
+
+    async def confirm_request(self, principal: str, id: str, epoch: int | None) -> PostureChoice | VersionMoved | None:
+        """Make the change that the person agreed to in a client; None if the request is no longer open."""
+        return await self.store.write(lambda tx: posture_changes.confirm_request(tx, principal, id, epoch))
+
+    async def leave_request(self, principal: str, id: str, tries: int, why: str) -> PostureChange | None:
+        """Record what became of a request's question, without changing anything; None if it is no longer open."""
+        return await self.store.write(lambda tx: posture_changes.leave_request(tx, principal, id, tries, why))
 
     async def confirm(self, principal: str, id: str) -> PostureChoice | None:
         return await self.store.write(partial(posture_changes.confirm_change, principal=principal, id=id))

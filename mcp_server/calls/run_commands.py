@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from mcp_server.calls.approval_form import FormAnswer
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.posture import PostureChanges
-from mcp_server.calls.slash import ProfileRaise, build_argument, build_user_messages
+from mcp_server.calls.posture_raise import SETTLED, ProfileRaise
+from mcp_server.calls.slash import MOVED, build_argument, build_user_messages
 from mcp_server.calls.stops import StopAnswers, collect_stop_answers
 from mcp_server.model.posture import ChangeSource, PostureChange
+from mcp_server.model.results import Problem
 from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.text import format_count
 from mcp_server.model.tool_packs import Message, PromptCaller, SlashCommand
 from mcp_server.state import runs, stops
+from mcp_server.state.engine.rows import VersionMoved
 from mcp_server.state.engine.transaction import Transaction
 from mcp_server.state.store import Store
 
@@ -71,22 +73,22 @@ class RunCommands:
             return build_user_messages(
                 f"Nothing was changed: `next` needs the number of units, from 1 to {MAX_UNITS}, usually 1."
             )
-        if (refused := await self._ask_to_continue(speaker, int(typed))) is not None:
-            return build_user_messages(refused)
+        if (answered := await self._ask_to_continue(speaker, int(typed))) is not None:
+            return build_user_messages(answered)
         resume = partial(
             runs.resume_session, principal=speaker.principal, session=speaker.session or None, units=int(typed)
         )
         lifted = await self._write_and_refresh(resume)
+        return build_user_messages(await self._describe_resumed(speaker, lifted))
+
+    async def _describe_resumed(self, speaker: PromptCaller, lifted: Sequence[Hold]) -> str:
         holds = await self.store.read(runs.load_holds)
-        reasons = "; ".join(dict.fromkeys(hold.reason for hold in lifted))
         if (speaker.principal, "") in holds:
-            return build_user_messages("The user paused every run at a terminal; they can be resumed only there.")
-        return build_user_messages(
-            f"The user resumed {describe_runs(speaker)}." + (f" It was paused because: {reasons}." if reasons else "")
-        )
+            return "The user paused every run at a terminal; they can be resumed only there."
+        return f"The user resumed {describe_runs(speaker)}.{describe_pause(lifted)}"
 
     async def _ask_to_continue(self, speaker: PromptCaller, units: int) -> str | None:
-        """Return why the run does not continue; None if the user approved it, or if it is not paused."""
+        """Return what came of asking the user; None if nobody has to be asked."""
         holds = await self.store.read(runs.load_holds)
         own = [
             hold
@@ -96,34 +98,35 @@ class RunCommands:
         if units == 1 and all(hold.by is Holder.UNIT for hold in own):
             # Looking at a finished unit and going on to the next is what `assisted` is for.
             return None
-        reasons = "; ".join(dict.fromkeys(hold.reason.rstrip(".") for hold in own))
-        runs_named = describe_runs(speaker)
-        message = (
-            f"A command in this client asks to resume {runs_named}, in `assisted` for {format_count(units, 'unit')}."
-            + (f" It is paused because: {reasons}." if reasons else "")
+        runs_named, pause = describe_runs(speaker), describe_pause(own)
+        limit = f"{format_count(units, 'unit')}, if run control is `assisted`"
+        asks = f"A command in this client asks to resume {runs_named} ({limit})."
+        change = PostureChange(
+            id=self.changes.new_id(),
+            axes={},
+            reason=f"/next in {speaker.client.name or 'a client'}",
+            door=ChangeSource.PROMPT,
+            session=speaker.session,
+            units=units,
         )
-        reply = await self.raising.ask_agreement(speaker, max((hold.at for hold in own), default=0), message)
-        if reply is not None and reply.said is FormAnswer.NO:
+        under, granted = max((hold.at for hold in own), default=0), f"Resumed {runs_named}.{pause}"
+        answer = await self.raising.ask_agreement(speaker, change, None, asks + pause, granted, under)
+        if isinstance(answer, Problem):
+            return answer.text
+        if isinstance(answer, VersionMoved):
+            return MOVED
+        await self.holds.refresh()
+        if answer.settled:
+            return SETTLED
+        if answer.is_declined:
             return "Nothing was changed: the user declined."
-        if reply is None or reply.said is not FormAnswer.YES:
-            why = f" The client was asked and {reply.why}." if reply else ""
-            change = PostureChange(
-                id=self.changes.new_id(),
-                axes={},
-                reason=f"/next in {speaker.client.name or 'a client'}",
-                door=ChangeSource.PROMPT,
-                session=speaker.session,
-                unconfirmed=True,
-                units=units,
-            )
-            await self.changes.request_change(speaker.principal, change)
-            return (
-                f"Nothing was changed yet.{why} The user can resume it at a terminal with "
-                f"`menugate steer --confirm {change.id}`, within an hour."
-            )
-        note = f"Resumed {runs_named}." + (f" It was paused because: {reasons}." if reasons else "")
-        await self.raising.leave_message(speaker, note)
-        return None
+        if answer.is_agreed:
+            return await self._describe_resumed(speaker, own)
+        why = f" The client was asked and {answer.why}." if answer.why else ""
+        return (
+            f"Nothing was changed yet.{why} The user can resume it at a terminal with "
+            f"`menugate steer --confirm {answer.request.id}`, within an hour."
+        )
 
     async def _run_stop(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
         if (given_reason := find_typed_reason(arguments)) is None:
@@ -165,6 +168,11 @@ def describe_stop_answers(answers: StopAnswers) -> str:
 
 def describe_runs(speaker: PromptCaller) -> str:
     return "the run" if speaker.session else "every run"
+
+
+def describe_pause(holds: Sequence[Hold]) -> str:
+    reasons = "; ".join(dict.fromkeys(hold.reason.rstrip(".") for hold in holds))
+    return f" It was paused because: {reasons}." if reasons else ""
 
 
 def find_typed_reason(arguments: Mapping[str, str]) -> str | None:

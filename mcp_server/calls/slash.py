@@ -5,12 +5,11 @@ in arguments that the user did not type, so an empty value or a placeholder chan
 must be approved first.
 """
 
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from mcp_server.calls.approval_form import FormAnswer, FormReply, ask_person
 from mcp_server.calls.posture import PostureChanges
+from mcp_server.calls.posture_raise import SETTLED, ProfileRaise, RaiseAnswer
 from mcp_server.model.posture import (
     AXES,
     ChangeScope,
@@ -25,40 +24,7 @@ from mcp_server.model.tool_packs import Message, PromptArgument, PromptCaller, S
 from mcp_server.policy import badge
 from mcp_server.policy.phrases import NAMES, Phrase, Unclear, find_axis, list_axis_values, parse_phrase
 from mcp_server.policy.posture_width import is_delaying_narrowing, is_widening, is_wider
-from mcp_server.state.engine.rows import Clock
-from mcp_server.state.store import Store
-
-# A prompt widens the posture only with the person's approval, which no client can give without their noticing.
-#
-# A client is known only by the name it gives itself, and some hosts hand prompts to their model. So the person gets the
-# same form as before a destructive call, with four characters to type from its message. A question can be answered once
-# and is bound to the posture it was asked under, so no approval works twice. Afterwards `menugate messages` shows the
-# change in any case.
-
-
-@dataclass
-class ProfileRaise:
-    store: Store
-    clock: Clock
-    out_of_band: bool
-    """The operator does not trust clients to ask the person."""
-    _process: str = field(default_factory=lambda: secrets.token_hex(8))
-    _answered: dict[str, int] = field(default_factory=dict[str, int])
-    """How many questions each principal has answered. The number is part of the key of the next question, so that an
-    answer to an earlier one does not count."""
-
-    async def ask_agreement(self, speaker: PromptCaller, under: object, message: str) -> FormReply | None:
-        """Return the person's answer; None if no client may ask. `under` is what the answer is bound to."""
-        if self.out_of_band or not speaker.may_widen or not speaker.client.can("elicitation"):
-            return None
-        count = self._answered.get(speaker.principal, 0)
-        reply = await ask_person(speaker.client, self.clock, f"widen-{self._process}-{count}-{under}", message)
-        self._answered[speaker.principal] = count + 1
-        return reply
-
-    async def leave_message(self, speaker: PromptCaller, what: str) -> None:
-        text = f"{what} This was requested in {speaker.client.name or 'a client'}, which asked you to approve it."
-        await self.store.leave_message(speaker.session, text, principal=speaker.principal)
+from mcp_server.state.engine.rows import Clock, VersionMoved
 
 
 def format_widening_question(narrowest: Posture, change: PostureChange) -> str:
@@ -91,6 +57,7 @@ def describe_change(what: str, posture: Posture, choice: PostureChoice | None, c
     return f"{what}\n{describe_posture(posture, choice)}\n{AFTERWARDS if chosen else UNCHOSEN}"
 
 
+MOVED = "Nothing was changed: the posture changed at the same time. Type the command again."
 SCOPES = tuple(map(str, ChangeScope))
 EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in list_axis_values(axis)))
 
@@ -223,33 +190,36 @@ class SlashCommands:
         narrowest = self.changes.find_narrowest_posture(speaker.principal, now, choice, change)
         if not (is_widening(narrowest, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
             return await self._request_change(speaker, change, now)
-        if problem := self.changes.postures.limits.find_ceiling_problem(speaker.principal, change):
-            return problem.text
-        reply = await self.raising.ask_agreement(speaker, now.epoch, format_widening_question(narrowest, change))
-        if reply is None or reply.said not in (FormAnswer.YES, FormAnswer.NO):
-            return await self._request_change(
-                speaker, replace(change, unconfirmed=True), now, reply.why if reply else ""
-            )
-        if reply.said is FormAnswer.NO:
+        question = format_widening_question(narrowest, change)
+        granted = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
+        # Whatever its scope, the request belongs to the session that made it, and ends with its run.
+        wanted = replace(change, session=speaker.session)
+        answer = await self.raising.ask_agreement(speaker, wanted, now.epoch, question, granted, now.epoch)
+        if isinstance(answer, Problem):
+            return answer.text
+        if isinstance(answer, VersionMoved):
+            return MOVED
+        if answer.settled:
+            return SETTLED
+        if answer.is_declined:
             return "Nothing was changed: the user declined."
-        return await self._request_change(speaker, change, now, widened=True)
+        return await self._describe_answer(speaker, answer)
 
-    async def _request_change(
-        self, speaker: PromptCaller, change: PostureChange, now: Posture, why: str = "", widened: bool = False
-    ) -> str:
+    async def _describe_answer(self, speaker: PromptCaller, answer: RaiseAnswer) -> str:
+        posture, choice = await self.changes.postures.reread_with_choice(speaker.principal)
+        what = f"The client was asked and {answer.why}. " if answer.why else ""
+        what += self._describe_result(answer.request, choice or PostureChoice())
+        return describe_change(what, posture, choice, chosen=answer.is_agreed)
+
+    async def _request_change(self, speaker: PromptCaller, change: PostureChange, now: Posture) -> str:
         # The change was compared with the posture below the ceiling, which has the same epoch as the stored one.
         choice = await self.changes.request_change(speaker.principal, change, now.epoch)
         if isinstance(choice, Problem):
             return choice.text
         if not isinstance(choice, PostureChoice):
-            return "Nothing was changed: the posture changed at the same time. Type the command again."
-        if widened:
-            text = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
-            await self.raising.leave_message(speaker, text)
-        what = f"The client was asked and {why}. " if why else ""
-        what += self._describe_result(change, choice)
+            return MOVED
         posture = self.changes.postures.limits.apply_choice(speaker.principal, choice)
-        return describe_change(what, posture, choice, chosen=not change.unconfirmed)
+        return describe_change(self._describe_result(change, choice), posture, choice)
 
     def _describe_result(self, change: PostureChange, choice: PostureChoice) -> str:
         waiting = next((one for one in choice.waiting if one.id == change.id), None)

@@ -74,9 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
     with open_state_reader(settings) as state:
         recent, now = state.load_approvals() if state else (), time.time_ns()
         matches = [approval for approval in recent if arguments.all or get_standing(approval, now) == "waits"]
-        glances = {one.id: state.find_question_glance(one.wanted.run, one.id) for one in matches} if state else {}
+        glances = state.load_question_glances(matches) if state else {}
     if arguments.json:
-        print_json([to_json(approval, now) | {"glance": glances[approval.id] or None} for approval in matches])
+        print_json([to_json(approval, now) | {"glance": glances.get(approval.id) or None} for approval in matches])
     else:
         show(matches, glances, now, arguments.all)
     return 0
@@ -86,7 +86,7 @@ def show(questions: "Sequence[Approval]", glances: Mapping[str, str], now: int, 
     if not questions:
         say_prose("No approvals in the last day." if with_settled else "No pending approvals; --all lists past ones.")
     for question in questions:
-        show_question(question, question.message, now, glances[question.id])
+        show_question(question, question.message, now, glances.get(question.id, ""))
 
 
 def show_question(approval: "Approval", text: str, now: int, glance: str = "") -> None:
@@ -226,7 +226,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
     if sys.stdin.isatty():
         confirm_approval(question, scope)
-    say_approved(answer_question(settings, question.id, ApprovalAnswer.YES, scope), question)
+    say_approved(settings, answer_question(settings, question.id, ApprovalAnswer.YES, scope), question)
     return 0
 
 
@@ -236,7 +236,8 @@ def confirm_approval(question: "Approval", scope: "ApprovalScope") -> None:
     show_question(question, question.whole or question.message, time.time_ns())
     print(f"Approve {describe_scope(question, scope)}? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CliError(f"nothing was approved; the question is still open. To refuse the call: `deny {question.id}`.")
+        how = f"To refuse the call: `menugate deny {question.id}`."
+        raise CliError(f"nothing was approved; the question is still open. {how}")
 
 
 def approve_always(arguments: argparse.Namespace, settings: "Settings", question: "Approval") -> None:
@@ -250,19 +251,34 @@ def approve_always(arguments: argparse.Namespace, settings: "Settings", question
         settings, question.id, ApprovalAnswer.YES, ApprovalScope.ALWAYS, "from now on, by a rule", draft.write
     )
     say_prose(f"Written to {draft.file.path}. Running servers follow in a moment; to take it back, remove the line.")
-    say_approved(approval, question)
+    say_approved(settings, approval, question)
 
 
-def say_approved(approval: "Approval", question: "Approval") -> None:
+def say_approved(settings: "Settings", approval: "Approval", question: "Approval") -> None:
     from mcp_server.calls.approval_text import STANDS_ON
 
     say_prose(f"Approved: `{format_one_line(approval.wanted.tool)}`, {describe_scope(approval, approval.scope)}.")
     has_facts = STANDS_ON in (question.whole or question.message).splitlines()
     condition = ", if what the question shows still holds" if has_facts else ""
-    say_prose(
-        f"If the call is waiting, it runs now. Otherwise it runs when the model repeats it{condition}. The approval "
-        f"expires {format_time(approval.expires)}."
-    )
+    when = "If the call is waiting, it runs now. Otherwise it runs when the model repeats it"
+    if is_run_paused(settings, approval):
+        when = (
+            "The run is paused, so the call does not run now. After `menugate next`, it runs when the model repeats it"
+        )
+    say_prose(f"{when}{condition}. The approval expires {format_time(approval.expires)}.")
+
+
+def is_run_paused(settings: "Settings", approval: "Approval") -> bool:
+    """Say whether a hold stops this call, so that the approval alone does not let it run."""
+    from mcp_server.model.posture import RunControl
+    from mcp_server.policy.pending import list_paused_runs
+
+    call = approval.wanted
+    with open_state_reader(settings) as state:
+        holds = state.load_holds() if state else {}
+    control = RunControl(call.posture.split()[1]) if call.posture else RunControl.AUTONOMOUS
+    paused = list_paused_runs(holds, lambda _: control)
+    return any(one.principal == call.principal and one.session in ("", call.session) for one in paused)
 
 
 def run_deny(arguments: argparse.Namespace) -> int:

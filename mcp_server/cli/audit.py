@@ -119,15 +119,17 @@ def is_ledger_taken_away(settings: "Settings") -> bool:
 
 def run_tail(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
-        row_filter = build_ledger_filter(arguments, tail=arguments.count)
+        row_filter, is_empty = build_ledger_filter(arguments, tail=arguments.count), True
         for row in state.follow_rows(row_filter) if arguments.follow else state.read_rows(row_filter):
-            glance = state.find_glance(row.seq)
+            glance, is_empty = state.find_glance(row.seq), False
             if arguments.json:
                 print(format_json_line(row, glance))
             else:
                 say(*format_short_row(row, glance))
             if arguments.follow:
                 sys.stdout.flush()
+    if is_empty and not arguments.json:
+        note("No row matches.")
     return 0
 
 
@@ -155,7 +157,9 @@ def run_why(arguments: argparse.Namespace) -> int:
         row = find_row(state, arguments.seq)
         history = load_call_history(state, row)
     if history is None:
-        raise CliError(f"row {row.seq} is a `{row.kind}`, not a call; see `menugate audit show {row.seq}`.")
+        raise CliError(
+            f"row {row.seq} has the kind `{row.kind}` and is not about a call; see `menugate audit show {row.seq}`."
+        )
     if arguments.json:
         print_json(why.to_json(history))
     else:

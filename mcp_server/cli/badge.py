@@ -71,11 +71,19 @@ def describe_transition(fields: Mapping[str, Any]) -> str:
     # The later value lacks a change that was cancelled or took effect.
     keys = [key for key in {**after, **before} if before.get(key) != after.get(key) and key not in ("epoch", "run")]
     steps = [f"{key} {_describe_value(key, before.get(key))} -> {_describe_value(key, after.get(key))}" for key in keys]
-    return ", ".join(steps) or "a new run"
+    return ", ".join(steps) or _describe_unchanged(fields)
+
+
+def _describe_unchanged(fields: Mapping[str, Any]) -> str:
+    """Describe a row that left everything as it was: a request that was not agreed to, or a value chosen again."""
+    if not fields.get("door"):
+        return "a new run"
+    wanted, event = fields.get("wanted") or "a setting", str(fields.get("event"))
+    return f"{wanted}: {'in force already' if event == 'in force' else event}"
 
 
 def _describe_value(key: str, value: object) -> str:
     """Describe a missing value in words: no mode means ROOT, and an axis without a choice has its usual value."""
     if value is None or value == []:
-        return {"mode": "ROOT", "waiting": "nothing"}.get(key, "usual" if key in AXES else "none")
+        return {"mode": "ROOT", "waiting": "nothing"}.get(key, "default" if key in AXES else "none")
     return "; ".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_server.cli import servers
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
-from mcp_server.cli.output import print_json, print_table, say, say_prose
+from mcp_server.cli.output import print_json, print_table, say, say_foreign, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, add_posture
 from mcp_server.cli.servers import load_judgement
 from mcp_server.config.load import get_limits
@@ -72,6 +72,8 @@ def show_waiting(pending: PendingView, reader: str) -> None:
     for approval in pending.asked[:MAX_LISTED]:
         text = f"needs your approval: `{approval.wanted.tool}`{format_owner(approval.wanted.principal, reader)}"
         say_prose((format_one_line(text), "yellow"), f", since {format_time(approval.asked)}")
+        if glance := pending.glances.get(approval.id):
+            say_foreign(f"call: {glance}", "  ", "> ")
         show_command = f"menugate approvals show {approval.id}" if approval.whole else "menugate approvals"
         answers = f"`menugate approve {approval.id}` or `menugate deny {approval.id}`"
         say_prose(f"{answers}; `{show_command}` shows the call", indent="  ")

@@ -1,7 +1,8 @@
 """`menugate steer`: change one axis now or later, cancel a change, or confirm one that requires it."""
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.badge import show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, print_json, say
@@ -9,6 +10,7 @@ from mcp_server.cli.parser import CommandGroup
 from mcp_server.cli.posture import ChoiceContext, add_principal_flags, change_posture, load_choice_context
 from mcp_server.cli.usage import join_names
 from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
+from mcp_server.policy.badge import describe_wish
 from mcp_server.views.posture import build_posture_view, find_principal, open_state_reader, posture_to_json
 
 if TYPE_CHECKING:
@@ -81,11 +83,38 @@ def cancel_changes(arguments: argparse.Namespace, settings: "Settings", whose: s
 def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: str) -> None:
     from mcp_server.calls.terminal import confirm_posture_change
 
-    if confirm_posture_change(settings, whose, arguments.confirm) is None:
-        raise CliError(
-            f"no change with the id {arguments.confirm} is waiting for confirmation; unconfirmed changes expire after "
-            "an hour. `menugate steer` lists pending changes; add --for NAME for those of another principal."
+    with open_state_reader(settings) as state:
+        choice = state.load_choices().get(whose) if state else None
+        history = state.find_change_rows(whose, arguments.confirm) if state else []
+    known = next((one for one in choice.waiting if one.id == arguments.confirm), None) if choice else None
+    if confirm_posture_change(settings, whose, arguments.confirm) is None or known is None:
+        raise CliError(describe_unconfirmable(arguments.confirm, history[-1].fields if history else {}))
+    if not arguments.json:
+        say(f"Confirmed: {describe_wish(known)}, {known.scope}.")
+
+
+def describe_unconfirmable(id: str, last: "Mapping[str, Any]") -> str:
+    """Say why there is nothing to confirm. `last`: the newest row about this change."""
+    event, wanted = str(last.get("event") or ""), last.get("wanted")
+    if not wanted:
+        return (
+            f"no change with the id {id} is waiting for confirmation. `menugate steer` lists pending changes; add "
+            "--for NAME for those of another principal."
         )
+    if event == "in force":
+        return f"the request {id} ({wanted}) is no longer open: it is in force already."
+    if event in ("asked", "") or event.startswith("not agreed"):
+        event = "expired after an hour, or replaced by a newer one"
+    how = " and ".join(f"`menugate {line}`" for line in list_typed_lines(str(wanted)))
+    return f"the request {id} ({wanted}) is no longer open: {event}. Nothing was changed; to do it now, type {how}."
+
+
+def list_typed_lines(wanted: str) -> list[str]:
+    """List the commands that do what the record says was requested: `profile trusted, now`."""
+    from mcp_server.policy.phrases import TYPED
+
+    steps = (step.split(" ") for step in wanted.split(", ")[:-1])
+    return [f"{TYPED.get(axis, axis)} {value}" for axis, value in steps]
 
 
 def show_posture(arguments: argparse.Namespace, context: ChoiceContext, whose: str) -> int:

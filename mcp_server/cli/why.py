@@ -1,7 +1,7 @@
 """Why was this call refused, or who allowed it? The answer comes from the record alone: rules may have changed
 since."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 VERDICTS = {"intent": "ran", "refusal": "was refused", "question": "needed your approval"}
 AXES = ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "surface", "reasoning")
+WAYS = {"person": "at a terminal", "client": "in the client"}
+COVERS = {
+    "once": "this call, once",
+    "session": "such calls in its session",
+    "always": "this call and, by a rule, every later one exactly like it",
+}
 LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "the ask rule"}
 
 
@@ -28,7 +34,10 @@ class CallHistory:
     posture_choice: "Row | None"
     """The last change of posture before the call."""
     questions: tuple["Row", ...]
-    """The earlier question about the same call in the same session."""
+    """The question whose approval the call used, or earlier ones about the same call in the same session. Each only
+    once, although every repetition of the call recorded it again."""
+    answers: tuple["Row", ...]
+    """What was answered to them: before the call, or at any time if the call is itself a question."""
     glance: str = ""
     """What the call was about, if that is still kept."""
 
@@ -48,10 +57,9 @@ class CallHistory:
         yield "posture", " | ".join(_describe_axis(fields, axis) for axis in AXES)
         yield "chosen by", self._describe_choice()
         for row in self.questions:
-            yield (
-                "asked",
-                f"in row {row.seq}, {format_time(row.at)}: {row.fields.get('reason') or 'no reason recorded'}",
-            )
+            yield "asked", f"{_describe_place(row)}: {row.fields.get('reason') or 'no reason recorded'}"
+        for row in self.answers:
+            yield "answered", f"{_describe_place(row)}: {self._describe_answer(row)}"
         if self.call.kind == "intent":
             yield "ended", self._describe_ending()
 
@@ -67,9 +75,39 @@ class CallHistory:
             return str(fields.get("reason") or "no reason was recorded")
         if fields.get("rule"):
             return "an allow rule let it run without asking you"
+        if fields.get("approval"):
+            return self._describe_approval()
         if self.questions:
             return "you were asked about exactly this call earlier, and this time no layer objected"
         return "no layer objected: mode, stage and profile allow it, and no rule forbids it"
+
+    def _describe_approval(self) -> str:
+        """Say who allowed the call. The last answer counts, because only an approval lets a call begin."""
+        granted = [row for row in self.answers if row.fields.get("answer") == "yes"]
+        if not granted:
+            return (
+                f"you approved it, in an answer to the question {self.call.fields['approval']} that is not in this file"
+            )
+        row = granted[-1]
+        scope = COVERS.get(str(row.fields.get("scope")), "this call")
+        return f"you were asked, and approved {scope}: {self._describe_way(row)}, {_describe_place(row)}"
+
+    def _describe_answer(self, row: "Row") -> str:
+        answer, text = row.fields.get("answer"), str(row.fields.get("reason") or "")
+        if answer not in ("yes", "no"):
+            return text or str(answer)
+        scope = COVERS.get(str(row.fields.get("scope")), "") if answer == "yes" else ""
+        said = f"{answer}, {self._describe_way(row)}" + (f", for {scope}" if scope else "")
+        why = text.partition(": ")[2]
+        return f"{said}: {why}" if why else said
+
+    def _describe_way(self, row: "Row") -> str:
+        """Say where an answer was given, and for whom: a client answers for its principal."""
+        way = str(row.fields.get("way"))
+        asked = [one for one in self.questions if one.fields.get("question") == row.fields.get("question")]
+        client = asked[-1].fields.get("client") if asked else None
+        where = f"in the client {client}" if way == "client" and client else WAYS.get(way, way)
+        return f"{where}, for {row.fields.get('principal')}"
 
     def _describe_choice(self) -> str:
         if self.posture_choice is None:
@@ -90,12 +128,26 @@ class CallHistory:
 
 def load_call_history(state: "Reader", row: "Row") -> CallHistory | None:
     """Collect what the ledger knows about the call of this row; None if the row is not about a call."""
+    row = _find_call_of_answer(state, row) or row
     partner = find_partner_row(state, row)
     call, outcome = (partner, row) if row.kind == "outcome" else (row, partner)
     if call is None or call.kind not in VERDICTS:
         return None
-    choice, questions = _find_posture_choice(state, call), tuple(_find_questions(state, call))
-    return CallHistory(call, outcome, choice, questions, state.find_glance(call.seq))
+    questions = tuple(_find_questions(state, call))
+    choice, answers = _find_posture_choice(state, call), tuple(_find_answers(state, call, questions))
+    return CallHistory(call, outcome, choice, questions, answers, state.find_glance(call.seq))
+
+
+def _find_call_of_answer(state: "Reader", row: "Row") -> "Row | None":
+    """Find the call that used an approval, or the one that an answer is about; None for other rows."""
+    from mcp_server.state.engine.rows import LedgerFilter
+
+    if row.kind == "redeemed":
+        return state.find_row(int(row.fields.get("intent") or 0))
+    if row.kind != "answer":
+        return None
+    asked = state.read_rows(LedgerFilter(tool=row.fields.get("tool"), kinds=("question",), before=row.seq))
+    return next((one for one in asked if one.fields.get("question") == row.fields.get("question")), None)
 
 
 def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
@@ -108,17 +160,48 @@ def _find_posture_choice(state: "Reader", call: "Row") -> "Row | None":
 
 
 def _find_questions(state: "Reader", call: "Row") -> Iterator["Row"]:
+    """Find the question whose approval the call used, which may come from another session or an earlier process.
+    Without one, find those that were asked about the same call in its session."""
     from mcp_server.state.engine.rows import LedgerFilter
 
     fields = call.fields
+    approval, session = fields.get("approval"), fields.get("session")
     row_filter = LedgerFilter(
-        session=fields.get("session"), tool=fields.get("tool"), kinds=("question",), before=call.seq
+        session=None if approval else session,
+        tool=fields.get("tool"),
+        principal=fields.get("principal"),
+        kinds=("question",),
+        before=call.seq,
     )
+    seen: set[str] = set()
     for row in state.read_rows(row_filter):
+        question = str(row.fields.get("question"))
         # The call that used the approval may be worded differently from the one in the question.
-        is_redeemed = fields.get("approval") is not None and row.fields.get("question") == fields["approval"]
-        if is_redeemed or row.fields.get("arguments_sha256") == fields.get("arguments_sha256"):
+        same = question == approval if approval else _is_same_call(row, call)
+        if same and question not in seen:
+            seen.add(question)
             yield row
+
+
+def _is_same_call(row: "Row", call: "Row") -> bool:
+    return row.fields.get("arguments_sha256") == call.fields.get("arguments_sha256")
+
+
+def _find_answers(state: "Reader", call: "Row", questions: Sequence["Row"]) -> Iterator["Row"]:
+    from mcp_server.state.engine.rows import LedgerFilter
+
+    asked = {row.fields.get("question") for row in (*questions, call)} | {call.fields.get("approval")}
+    if not (ids := asked - {None}):
+        return
+    before = None if call.kind == "question" else call.seq
+    row_filter = LedgerFilter(
+        tool=call.fields.get("tool"), principal=call.fields.get("principal"), kinds=("answer",), before=before
+    )
+    yield from (row for row in state.read_rows(row_filter) if row.fields.get("question") in ids)
+
+
+def _describe_place(row: "Row") -> str:
+    return f"in row {row.seq}, {format_time(row.at)}"
 
 
 def _describe_caller(fields: Any) -> str:
@@ -152,5 +235,6 @@ def to_json(history: CallHistory) -> dict[str, Any]:
         "outcome": row_to_json(history.outcome) if history.outcome else None,
         "posture_chosen": row_to_json(history.posture_choice) if history.posture_choice else None,
         "questions": [row_to_json(row) for row in history.questions],
+        "answers": [row_to_json(row) for row in history.answers],
         "says": [{"about": name, "text": text} for name, text in history.describe_parts()],
     }

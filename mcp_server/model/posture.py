@@ -188,6 +188,8 @@ class PostureChange:
     units: int = 0
     """Instead of changing an axis, it resumes what is paused, in `assisted` for this many units. Only ever kept
     unconfirmed."""
+    tries: int = 0
+    """How often the client that asked for it came back without a proper answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,4 +260,4 @@ def list_axis_words(kind: type[StrEnum] | type[bool]) -> tuple[Any, ...]:
 def format_value(value: Value | None) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return "usual" if value is None else str(value)
+    return "default" if value is None else str(value)

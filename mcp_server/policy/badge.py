@@ -74,7 +74,7 @@ def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[Posture
     trials = [
         (
             trial.change,
-            f"back to {describe_axis_values(trial.before)} when the unit ends{format_session_suffix(trial.change)}",
+            f"back to {describe_axis_values(trial.before)} when the unit{format_session_suffix(trial.change)} ends",
         )
         for trial in choice.trials
     ]
@@ -86,7 +86,9 @@ def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[Posture
 def describe_wish(change: PostureChange) -> str:
     if not change.units:
         return describe_axis_values(change.axes)
-    return f"resume {describe_runs(change.session)}, in `assisted` for {format_count(change.units, 'unit')}"
+    return (
+        f"resume {describe_runs(change.session)} ({format_count(change.units, 'unit')}, if run control is `assisted`)"
+    )
 
 
 def describe_runs(session: str) -> str:

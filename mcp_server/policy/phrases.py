@@ -99,7 +99,7 @@ def find_axis(name: str) -> str:
 def parse_axis_value(axis: str, word: str) -> Value:
     value = find_axis_value(axis, word)
     if value is None:
-        raise Unclear(describe_unknown_word(word, list_axis_values(axis), NAMES[axis][0]))
+        raise Unclear(describe_unknown_word(word, list_axis_values(axis), f"a value of {NAMES[axis][0]}"))
     return value
 
 
@@ -123,7 +123,7 @@ def parse_flag(flag: str, rest: list[str]) -> tuple[str, Value] | ChangeScope:
 
 def parse_scope(word: str) -> ChangeScope:
     if word not in list(ChangeScope):
-        raise Unclear(describe_unknown_word(word, list(ChangeScope), "scope"))
+        raise Unclear(describe_unknown_word(word, list(ChangeScope), "a scope"))
     return ChangeScope(word)
 
 

@@ -7,7 +7,7 @@
 - Running calls are not affected: what was decided stays decided.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mcp_server.model.posture import (
@@ -21,6 +21,7 @@ from mcp_server.model.posture import (
 )
 
 UNIT_SCOPES = frozenset({ChangeScope.AFTER_CURRENT_UNIT, ChangeScope.FOR_NEXT_UNIT})
+DECLINED = "declined"
 LIFETIME_NS = 3600 * 10**9
 """How long a change waits for the person to confirm it."""
 
@@ -33,7 +34,7 @@ class PostureStep:
     after: PostureChoice
     change: PostureChange
     event: str
-    """`asked`, `in force`, `reverted` or `dropped`."""
+    """`asked`, `in force`, `reverted`, `dropped`, or why the person has not agreed to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,53 @@ def find_confirmable_change(choice: PostureChoice, id: str, now: int) -> Posture
     # What a client asked for expires; what menugate itself asked for waits until it is answered.
     fresh = change is not None and (change.door is not ChangeSource.PROMPT or abs(now - change.asked) < LIFETIME_NS)
     return change if fresh else None
+
+
+def find_same_request(
+    choice: PostureChoice, wanted: PostureChange, carried: Collection[str], now: int
+) -> PostureChange | None:
+    """Find the open request that this one repeats. One that the client carries back may come over another session."""
+    for change in choice.waiting:
+        is_own = change.session == wanted.session or change.id in carried
+        alike = (change.axes, change.scope, change.units) == (wanted.axes, wanted.scope, wanted.units)
+        if change.door is wanted.door and is_own and alike and find_confirmable_change(choice, change.id, now):
+            return change
+    return None
+
+
+def list_replaced_requests(choice: PostureChoice, wanted: PostureChange) -> list[PostureChange]:
+    """Return the open requests of which nothing is left once this one is made."""
+    left = {one.id for one in request_change(choice, wanted, ProcessWork())[-1].after.waiting}
+    return [one for one in choice.waiting if one.id not in left]
+
+
+def count_used_tries(choice: PostureChoice, wanted: PostureChange, now: int) -> int:
+    """Return how many tries the open requests for these axes have used up. Asking for another value gives no new
+    ones."""
+    alike = [one for one in choice.waiting if one.axes.keys() & wanted.axes.keys() or (one.units and wanted.units)]
+    return max((one.tries for one in alike if find_confirmable_change(choice, one.id, now)), default=0)
+
+
+def leave_request(choice: PostureChoice, request: PostureChange, tries: int, why: str) -> PostureStep:
+    """Leave the request open after the client brought no proper answer, or close it if it brought a refusal."""
+    if not tries and why == DECLINED:
+        left = tuple(one for one in choice.waiting if one.id != request.id)
+        return PostureStep(choice, replace(choice, waiting=left), request, why)
+    tried = replace(request, tries=request.tries + tries)
+    waiting = tuple(tried if one.id == request.id else one for one in choice.waiting)
+    return PostureStep(choice, replace(choice, waiting=waiting), tried, why)
+
+
+def close_requests(choice: PostureChoice, session: str | None, why: str) -> list[PostureStep]:
+    """Close what clients requested in this session, or in all, because its run is over."""
+    steps: list[PostureStep] = []
+    for change in choice.waiting:
+        is_own = session is None or is_about_session(change, session)
+        if change.unconfirmed and change.door is ChangeSource.PROMPT and is_own:
+            choice = steps[-1].after if steps else choice
+            left = tuple(one for one in choice.waiting if one.id != change.id)
+            steps.append(PostureStep(choice, replace(choice, waiting=left), change, why))
+    return steps
 
 
 def list_coming_choices(choice: PostureChoice, change: PostureChange) -> Iterator[PostureChoice]:

@@ -91,7 +91,9 @@ def record_answer(tx: Transaction, reply: QuestionReply) -> Approval | None:
     write_approval(tx, updated)
     # So that a client that shows the question hears of the answer.
     tx.changed = True
-    reason = f"{reply.answer}, through the {reply.way}" + (f": {reply.reason}" if reply.reason else "")
+    where = "at a terminal" if reply.way is AnsweredBy.PERSON else "in the client"
+    covers = " for the session" if reply.answer is ApprovalAnswer.YES and scope is ApprovalScope.SESSION else ""
+    reason = f"{reply.answer}{covers}, {where}" + (f": {reply.reason}" if reply.reason else "")
     tx.append(RowKind.ANSWER, _build_row_fields(updated) | {"answer": reply.answer, "way": reply.way, "reason": reason})
     return updated
 

@@ -56,13 +56,15 @@ def load_glances(view: View, seqs: Iterable[int], now: int) -> dict[int, str]:
     return {seq: line for seq, line in known if isinstance(line, str) and is_glance(line)}
 
 
-def find_question_glance(view: View, run: str, question: str, now: int) -> str:
-    """Find the line of the call that a question is about; empty if none is kept."""
+def find_question_glance(view: View, run: str, question: str, asked: int, now: int) -> str:
+    """Find the line of the call that a question is about; empty if none is kept. `run`: empty if the call came without
+    a session, so that its row can only be found by when it was asked."""
     field = view.link.format_field_expression("question")
+    where = "run = :run" if run else "at >= :asked"
     rows = view.fetch_all(
-        f"SELECT seq FROM ledger WHERE run = :run AND kind = 'question' AND {field} = :question"  # noqa: S608  # our own words
+        f"SELECT seq FROM ledger WHERE {where} AND kind = 'question' AND {field} = :question"  # noqa: S608  # our own words
         " ORDER BY seq DESC LIMIT 1",
-        run=escape_for_model(run),
         question=escape_for_model(question),
+        **({"run": escape_for_model(run)} if run else {"asked": asked}),
     )
     return next(iter(load_glances(view, [row["seq"] for row in rows], now).values()), "")

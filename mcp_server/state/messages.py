@@ -22,6 +22,16 @@ def leave_message(tx: Transaction, message: Message) -> str:
     return message.id
 
 
+def put_note(tx: Transaction, id: str, session: str, text: str, principal: str) -> None:
+    """Leave a note under a name of its own. A later one of that name takes its place and is unread."""
+    drop_note(tx, id)
+    leave_message(tx, Message(id, 0, session, text, principal=principal))
+
+
+def drop_note(tx: Transaction, id: str) -> None:
+    tx.run("DELETE FROM messages WHERE id = :id", id=escape_for_model(id))
+
+
 def load_messages(view: View) -> Sequence[Message]:
     return [_message_from_row(row) for row in view.fetch_all("SELECT * FROM messages ORDER BY number")]
 

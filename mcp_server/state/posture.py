@@ -120,7 +120,7 @@ def _build_change_fields(one: PostureChange) -> dict[str, Any]:
         "calls": [list(call) for call in one.calls],
         "unconfirmed": one.unconfirmed,
         "asked": one.asked,
-        **({"units": one.units} if one.units else {}),
+        **({name: value for name in ("units", "tries") if (value := getattr(one, name))}),
     }
 
 

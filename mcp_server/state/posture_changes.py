@@ -4,7 +4,7 @@ Every change is made in the transaction that records its cause: your command, th
 unit. Two processes never make the same change, because the first to commit removes it from the list.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from mcp_server.state.verify import (
     read_body,
 )
 
+RUN_COMPLETED = "closed, because the run it was requested in was completed"
+STOPPED = "closed, because the run it was requested in was stopped"
 LOOKED_AT = 20_000
 """How many of the newest rows are searched for an open unit; one that was silent for longer counts as over."""
 UNSETTLED = """SELECT principal FROM posture WHERE axes LIKE '%"waiting":[{%' OR axes LIKE '%"trials":[{%'"""
@@ -53,15 +55,67 @@ def record_adoption(tx: Transaction) -> None:
         tx.append(RowKind.ADOPTION, {"reason": reason, SEAL: tx.seal.compute_mac(format_adoption_seal(tx))})
 
 
-def confirm_change(tx: Transaction, principal: str, id: str) -> PostureChoice | None:
-    """Apply the confirmation that a change was waiting for; None if there is no such change, or it waited too long."""
+def open_request(
+    tx: Transaction, principal: str, wanted: PostureChange, epoch: int | None, carried: Collection[str]
+) -> PostureChange | VersionMoved:
+    """Store what a client requests and you have yet to agree to. If it is open already, return that request.
+    `carried`: the ids of the requests whose questions the client brings back."""
+    current = load_choice(tx, principal)
+    start = current or PostureChoice()
+    if same := posture.find_same_request(start, wanted, carried, tx.clock.now_ns()):
+        return same
+    from mcp_server.state import messages  # a choice at a terminal has no use for it
+
+    for one in posture.list_replaced_requests(start, wanted):
+        messages.drop_note(tx, f"request-{one.id}")
+    request = replace(wanted, tries=posture.count_used_tries(start, wanted, tx.clock.now_ns()))
+    made = request_posture_change(tx, principal, request, epoch)
+    return made if isinstance(made, VersionMoved) else request
+
+
+def confirm_request(tx: Transaction, principal: str, id: str, epoch: int | None) -> PostureChoice | VersionMoved | None:
+    """Make the change that you agreed to in a client; None if it is no longer open. `epoch`: as when it was asked."""
+    current = load_choice(tx, principal)
+    if epoch is not None and (current or PostureChoice()).epoch != epoch:
+        return VersionMoved(current)
+    return confirm_change(tx, principal, id, ChangeSource.PROMPT)
+
+
+def leave_request(tx: Transaction, principal: str, id: str, tries: int, why: str) -> PostureChange | None:
+    """Record what became of a request's question, without changing anything; None if it is no longer open."""
     current = load_choice(tx, principal)
     found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
-    # Whatever asked for the change, you confirm it at a terminal.
-    change = replace(found, unconfirmed=False, door=ChangeSource.TERMINAL)
-    record_adoption(tx)
+    step = posture.leave_request(current, found, tries, why)
+    _write_steps(tx, principal, [step], "")
+    return step.change
+
+
+def close_requests(tx: Transaction, principal: str, session: str | None, why: str) -> None:
+    """Close what clients requested in this session, or in all, because its run is over."""
+    current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
+    if current and (steps := posture.close_requests(current, session, why)):
+        _write_steps(tx, principal, steps, "")
+        # So that a client that still shows the question takes it away.
+        tx.changed = True
+
+
+def confirm_change(
+    tx: Transaction, principal: str, id: str, door: ChangeSource = ChangeSource.TERMINAL
+) -> PostureChoice | None:
+    """Apply the confirmation that a change was waiting for; None if there is no such change, or it waited too long.
+    `door`: where you confirm it, whatever asked for it."""
+    current = load_choice(tx, principal)
+    found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
+    if current is None or found is None:
+        return None
+    change = replace(found, unconfirmed=False, door=door, tries=0)
+    if door is ChangeSource.TERMINAL:
+        from mcp_server.state import messages  # as above
+
+        record_adoption(tx)
+        messages.mark_messages_read(tx, [f"request-{id}"])
     if change.units:
         from mcp_server.state import runs  # no other change of the posture needs it
 
@@ -85,6 +139,8 @@ def end_unit(tx: Transaction, principal: str, session: str, milestone: bool = Fa
     current = load_choice(tx, principal) if principal in find_unsettled_principals(tx) else None
     if current and (turns := posture.end_unit(current, session, milestone)):
         _write_steps(tx, principal, turns, session)
+    if milestone:
+        close_requests(tx, principal, session, RUN_COMPLETED)
 
 
 def end_call(tx: Transaction, outcome: OutcomeRow) -> None:
@@ -147,6 +203,9 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
         if turn.event:
             why = {"reason": turn.change.reason, "scope": turn.change.scope, "event": turn.event}
             whose = {"principal": principal, "session": session or turn.change.session, "door": turn.change.door}
+            whose["wanted"] = (
+                f"{', '.join(describe_change(turn.change)) or f'next {turn.change.units}'}, {turn.change.scope}"
+            )
             record_transition(
                 tx, build_ledger_choice(before), build_ledger_choice(after), {**whose, **why, "change": turn.change.id}
             )

@@ -121,10 +121,15 @@ class Reader:
     def find_glance(self, seq: int) -> str:
         return self.load_glances((seq,)).get(seq, "")
 
-    def find_question_glance(self, run: str, question: str) -> str:
-        """Find the line of the call that a question is about."""
+    def load_question_glances(self, questions: Iterable[Approval]) -> dict[str, str]:
+        """Load the line of the call that each question is about, by its id; many have none any more, or never had."""
+        if not self._has_glances():
+            return {}
         now = time.time_ns()
-        return glances.find_question_glance(self._view, run, question, now) if self._has_glances() else ""
+        return {
+            one.id: glances.find_question_glance(self._view, one.wanted.run, one.id, one.asked, now)
+            for one in questions
+        }
 
     def _has_glances(self) -> bool:
         """False in a state of an older layout."""
@@ -216,6 +221,13 @@ class Reader:
         return self.load_choices().get(principal) or (
             PostureChoice.build_most_restricted(0) if self.describe_loss() else None
         )
+
+    def find_change_rows(self, principal: str, change: str) -> list[Row]:
+        """Find what the ledger has about a change of this principal's posture, oldest first."""
+        field, whose = map(self._view.link.format_field_expression, ("change", "principal"))
+        condition = f"kind = 'transition' AND {field} = :change AND {whose} = :principal"
+        values = {"change": escape_for_model(change), "principal": escape_for_model(principal)}
+        return self._query_rows(condition, values, "ORDER BY seq")
 
     def find_unended_processes(self, running: bool) -> list[Row]:
         """Find the start rows of processes that have not recorded their end, and still run or not."""

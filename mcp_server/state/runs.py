@@ -10,6 +10,7 @@ from mcp_server.model.reports import RunReport, parse_report
 from mcp_server.model.sessions import Hold, Holder, Session
 from mcp_server.model.text import escape_for_model
 from mcp_server.policy.reasoning import ReasoningOutcome
+from mcp_server.state import posture_changes
 from mcp_server.state.approval_questions import void_approvals
 from mcp_server.state.engine.rows import Row, RowKind, StoredSession
 from mcp_server.state.engine.transaction import Transaction, View, to_whole_number
@@ -95,6 +96,7 @@ def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, re
         if place.principal == escape_for_model(principal) and session in (None, place.id):
             first_places.setdefault(place.id, place)
     void_approvals(tx, principal, session)
+    posture_changes.close_requests(tx, principal, session, posture_changes.STOPPED)
     changed: list[StoredSession] = []
     for number, (id, place) in enumerate(first_places.items(), 1):
         after = replace(place, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)

@@ -1,7 +1,7 @@
 """What needs the user's attention? Paused runs and open questions, of everyone who works in this workspace."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.policy.pending import list_paused_runs, list_unanswered_approvals
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class PendingView:
     paused: "Sequence[PausedRun]" = ()
     asked: "Sequence[Approval]" = ()
+    glances: "Mapping[str, str]" = field(default_factory=dict[str, str])
+    """What the call of each question is about, by the question's id."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -37,6 +39,7 @@ class PendingView:
                 {
                     "id": one.id,
                     "tool": one.wanted.tool,
+                    "glance": self.glances.get(one.id) or None,
                     "principal": one.wanted.principal,
                     "since": format_time(one.asked),
                 }
@@ -52,7 +55,8 @@ def build_pending_view(settings: "Settings", limits: "Limits", state: "Reader | 
     runs = list_paused_runs(
         held, lambda whose: build_posture_view(settings, limits, state, False, whose).posture.run_control
     )
-    return PendingView(runs, list_unanswered_approvals(state.load_approvals() if state else (), now))
+    asked = list_unanswered_approvals(state.load_approvals() if state else (), now)
+    return PendingView(runs, asked, state.load_question_glances(asked) if state else {})
 
 
 def format_owner(principal: str, reader: str) -> str:

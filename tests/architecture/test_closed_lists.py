@@ -21,7 +21,7 @@ BASES = {"Enum", "StrEnum", "IntEnum", "Flag", "IntFlag"}
 TAKING_ALL = {"enumerate", "fromkeys", "frozenset", "join", "list", "map", "set", "sorted", "tuple"}
 
 PARTIAL: Mapping[str, str] = {
-    "mcp_server/calls/approvals.py TRIES_USED FormAnswer": "with a proper answer, the client does not come back",
+    "mcp_server/calls/approval_form.py TRIES_USED FormAnswer": "with a proper answer, the client does not come back",
     "mcp_server/calls/runs.py AGAIN StageDuty": "a thought that has no duty lacks nothing",
     "mcp_server/cli/explain.py find_deciding_rule Layer": "in every other layer something else decides than a rule",
     "mcp_server/config/reader.py PLAIN ScalarKind": "what none of the patterns fits is a text",

@@ -18,6 +18,7 @@ DOORS = {"mcp_server/calls/posture.py", "mcp_server/calls/terminal.py"}
 """The places from which a choice is written: for a running server, and for a command that the person typed."""
 AT_THE_DOORS = {
     "mcp_server/calls/slash.py",
+    "mcp_server/calls/posture_raise.py",
     "mcp_server/calls/run_commands.py",
     "mcp_server/calls/health.py",
     "mcp_server/cli/posture.py",
@@ -85,7 +86,7 @@ def deeds_done(tree: ast.AST) -> set[str]:
 
 
 def test_a_choice_is_written_from_the_doors_alone() -> None:
-    deeds = {"request_posture_change", "confirm_change", "drop_changes"}
+    deeds = {"request_posture_change", "open_request", "confirm_request", "confirm_change", "drop_changes"}
     assert all(hasattr(posture_changes, deed) for deed in deeds)
     assert {where for where, tree in every() if deeds_done(tree) & deeds} == DOORS
     assert importing("mcp_server.state", *deeds) <= KEEPERS

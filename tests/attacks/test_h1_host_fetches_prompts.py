@@ -152,13 +152,15 @@ def test_the_seeds_commands_work_bare(workspace: Path, home: Path, arguments: di
         assert f"--confirm {found[1]}" in typed(workspace, home, "status")
         typed(workspace, home, "steer", "--confirm", found[1])
         assert "RUN_PAUSED" not in one.call("Read", file_path="src/main.py")["content"][0]["text"]
+        posture = json.loads(typed(workspace, home, "steer", "--json"))
+        assert posture["badge"].startswith("plan | manual")
+        assert [change["what"].split(",")[0] for change in posture["to_come"]] == [
+            "run control autonomous",
+            "work mode repair",
+        ]
+        # What was requested in a run ends with it.
         assert said("stop").startswith("The user stopped the run")
-    posture = json.loads(typed(workspace, home, "steer", "--json"))
-    assert posture["badge"].startswith("plan | manual")
-    assert [change["what"].split(",")[0] for change in posture["to_come"]] == [
-        "run control autonomous",
-        "work mode repair",
-    ]
+    assert json.loads(typed(workspace, home, "steer", "--json"))["to_come"] == []
 
 
 @pytest.mark.parametrize("era", ERAS)

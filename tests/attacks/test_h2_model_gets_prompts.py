@@ -123,7 +123,10 @@ def test_a_form_that_answers_itself_widens_nothing(workspace: Path, home: Path, 
                 reply = {"action": action.split()[0], **(content if "accept" in action else {})}
                 assert "`menugate steer --confirm " in said(asked.answer(reply)), (what, action)
                 assert posture(workspace, home) == before, (what, action)
-            typed(workspace, home, "steer", "--cancel", "all")
+                # A client that answered by itself is not asked about the same again.
+                again = one.request("prompts/get", {"name": name, "arguments": arguments})
+                assert "`menugate steer --confirm " in said(again), (what, action)
+                typed(workspace, home, "steer", "--cancel", "all")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -231,6 +234,9 @@ def test_a_pause_ends_by_what_the_person_typed_alone(workspace: Path, home: Path
         asked = question(one, NEXT, "prompts/get")
         assert "`menugate steer --confirm " in said(asked.answer({"action": "accept", "content": {"code": asked.code}}))
         assert "lunch" in one.call("Read", file_path="src/main.py")["content"][0]["text"]
+        # The client answered by itself, so it is not asked again until the person has closed that request.
+        assert "`menugate steer --confirm " in said(one.request("prompts/get", NEXT))
+        typed(workspace, home, "steer", "--cancel", "all")
         assert "The user resumed the run" in said(question(one, NEXT, "prompts/get").accept())
         assert "lunch" not in one.call("Read", file_path="src/main.py")["content"][0]["text"]
         # Nothing waits, so nothing is asked.

@@ -170,7 +170,8 @@ def test_why_names_who_allowed_it(lived: Type, place: Path, home: Path) -> None:
 
 
 def test_why_about_what_is_no_call(lived: Type) -> None:
-    assert "not a call; see `menugate audit show 1`" in lived(f"audit why {rows(lived, '--kind start')[0]['seq']}").err
+    seq = rows(lived, "--kind start")[0]["seq"]
+    assert f"is not about a call; see `menugate audit show {seq}`" in lived(f"audit why {seq}").err
     assert lived("audit why 99999").code == 1
 
 

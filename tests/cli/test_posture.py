@@ -59,7 +59,7 @@ def test_status_says_what_is_to_come_and_who_set_the_ceiling(menugate: Type) -> 
     menugate("steer profile trusted for-next-unit")
     menugate("mode review --scope next-milestone --reason 'time to look'")
     said = menugate("status --max-profile trusted").out
-    assert "pending: back to profile usual when the unit ends" in said
+    assert "pending: back to profile default when the unit ends" in said
     assert "pending: work mode review, next-milestone" in said
     assert "ceiling    trusted, set by `--max-profile`" in said
     facts = json.loads(menugate("status --json").out)

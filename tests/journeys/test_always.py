@@ -90,7 +90,7 @@ def test_the_call_runs_and_from_then_on_unasked(workspace: Path, home: Path, men
     assert RULE in plain(menugate("audit", "why", str(intents[-1]["seq"])).out)
     (answer,) = rows(menugate, "--kind", "answer")
     assert (answer["scope"], answer["way"]) == ("always", "person")
-    assert answer["reason"] == "yes, through the person: from now on, by a rule"
+    assert answer["reason"] == "yes, at a terminal: from now on, by a rule"
     assert menugate("audit", "verify").code == 0
     assert RULE in menugate("rules", "list").out
 

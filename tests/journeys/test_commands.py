@@ -178,9 +178,12 @@ def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope
             assert "The user chose this" not in said
             assert not PUSHING.search(said), said
             assert here.value("profile", "alice") == "normal"
+            assert len(here.posture("alice")["to_come"]) == 1, "what nobody answered waits for the terminal"
+            assert "confirms it at a terminal" in words(one.request("prompts/get", wish)), "not asked again"
+            typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
         said = words(question(one, wish, "prompts/get").decline())
         assert "Nothing was changed: the user declined." in said
-        assert len(here.posture("alice")["to_come"]) == 1, "what nobody answered waits for the terminal"
+        assert here.posture("alice")["to_come"] == []
         question(one, wish, "prompts/get").accept()
         after = here.posture("alice")
         assert (after["posture"]["profile"]["value"] == "trusted") is (scope == "now")
@@ -208,7 +211,9 @@ def test_an_old_yes_raises_nothing_again(here: Here, scope: str) -> None:
         bare = {asked.key: {"action": "accept", "content": {"code": asked.code}}}
         assert one.request("prompts/get", wish | {"inputResponses": bare})["result"]["resultType"] == "input_required"
     after = here.posture("alice")
-    assert (after["posture"]["profile"]["value"], after["to_come"]) == ("normal", [])
+    assert after["posture"]["profile"]["value"] == "normal"
+    assert [change["what"] for change in after["to_come"]] == [f"profile trusted, {scope}, once you confirm it"]
+    typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -272,6 +277,7 @@ def test_pause_and_next_are_for_the_clients_own_run(here: Here) -> None:
         assert "lunch" not in one.call("Read", file_path="x")["content"][0]["text"]
         assert "The user stopped the run" in words(get(one, "stop", when="now"))
         assert "`menugate steer --confirm " in words(question(one, going, "prompts/get").answer({"action": "cancel"}))
+        typed(here.work, here.home, "steer", "--cancel", "all", "--for", "alice")
         question(one, going, "prompts/get").accept()
         assert "Nothing was changed" in words(get(one, "next", units="many"))
 

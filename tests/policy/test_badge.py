@@ -86,7 +86,7 @@ def test_what_is_still_to_come_is_said_in_words() -> None:
     tried = PostureChange("c4", {"profile": Profile.RESTRICTED}, ChangeScope.FOR_NEXT_UNIT, session="s2")
     choice = PostureChoice(waiting=waiting, trials=(TemporaryChange(tried, {"profile": Profile.NORMAL}),))
     assert describe_pending_changes(choice) == [
-        (tried, "back to profile normal when the unit ends of session s2"),
+        (tried, "back to profile normal when the unit of session s2 ends"),
         (waiting[0], "work mode plan, profile normal, after-current-tool (call 7, 9)"),
         (waiting[1], "reasoning on, next-milestone of session s1"),
         (waiting[2], "profile trusted, now, once you confirm it"),

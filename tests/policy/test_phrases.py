@@ -71,7 +71,7 @@ def test_what_is_understood(typed: str, axis: str | None, axes: Mapping[str, str
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("bild", "`bild` is not mode: chat, plan, build, review, repair, research"),
+        ("bild", "`bild` is not a value of mode: chat, plan, build, review, repair, research"),
         ("plan chat", "`--mode chat` or `--ai-mode chat`; say which"),
         ("plan --scope", "`--scope` needs a value"),
         ("plan --scope soon", "now, after-current-tool"),

@@ -8,7 +8,7 @@ from anyio import to_thread
 from mcp_server.model.context import Context
 from mcp_server.model.files import DirectoryEntry, Files, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_name
+from mcp_server.model.text import escape_name, format_count
 from mcp_server.model.tools import Arguments
 
 CHUNK_BYTES = 1 << 20
@@ -60,7 +60,7 @@ def describe_moved(files: Files, path: str, name: str = "") -> Mapping[str, str]
     if entry.kind == "directory":
         members = files.list_folder(path, MAX_DEPTH)
         lines = [
-            f"{name}{member.path.removeprefix(entry.path)} ({member.kind}, {member.size:,} bytes)"
+            f"{name}{member.path.removeprefix(entry.path)} ({member.kind}, {format_count(member.size, 'byte')})"
             for member in members[:MAX_LISTED_ENTRIES]
         ]
         if len(members) > MAX_LISTED_ENTRIES:
@@ -92,7 +92,7 @@ def _describe_entry(files: Files, entry: DirectoryEntry) -> str:
         count = "1 entry" if len(entries) == 1 else f"{len(entries):,} entries"
         return f"a folder, {count}, SHA-256 {_compute_digest(files, entries, entry.path)}"
     if entry.kind == "file":
-        return f"a file, {entry.size:,} bytes, SHA-256 {_compute_digest(files, [entry])}"
+        return f"a file, {format_count(entry.size, 'byte')}, SHA-256 {_compute_digest(files, [entry])}"
     return f"a {entry.kind}, last changed at {entry.mtime_ns} ns"
 
 

@@ -17,7 +17,8 @@ def test_no_way_of_hiding_a_command_fires_it(profile: str, workspace: Path, home
         program.chmod(0o755)
     (workspace / "a.txt").write_text("a\n")
     # What could not be done there even after a yes is refused before anybody is asked.
-    codes = ("PROFILE_TOO_LOW",) if profile == "restricted" else ("APPROVAL_REQUIRED", "PROFILE_TOO_LOW")
+    asked = ("APPROVAL_REQUIRED", "PROFILE_TOO_LOW", "NOT_FOUND")
+    codes = ("PROFILE_TOO_LOW",) if profile == "restricted" else asked
     with served(workspace, home, "--profile", profile) as client:
         for what, line in BYPASS.items():
             for more in ({}, {"bash_id": "x"}, {"run_in_background": True}):

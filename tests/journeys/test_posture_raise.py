@@ -1,0 +1,118 @@
+"""What becomes of a request for more than the person allows, whatever the client does with its form?"""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.clients import MODERN
+from tests.clients.form import FORM, question
+from tests.clients.person import typed
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.raw import RawClient, raw
+from tests.clients.served import served
+from tests.clients.typed import typed as typed_whole
+from tests.clients.waiting import wait_until
+
+WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}"]
+WRONG: dict[str, Any] = {"action": "accept", "content": {"code": "0000"}}
+
+
+def raising(value: str = "trusted") -> dict[str, Any]:
+    return {"name": "permission-profile", "arguments": {"value": value}}
+
+
+@contextmanager
+def connected(way: str, workspace: Path, home: Path) -> Generator[Pipe | RawClient]:
+    transport, era = way.split()
+    if transport == "http":
+        with served(workspace, home) as here, raw(here, name="claude-code", era=era, able=FORM) as one:
+            yield one
+        return
+    with pipe(workspace, home) as one:
+        one.able = FORM
+        one.hello("claude-code", era)
+        yield one
+
+
+def words(answer: dict[str, Any]) -> str:
+    return answer["result"]["messages"][0]["content"]["text"]
+
+
+def coming(workspace: Path, home: Path) -> list[str]:
+    return [one["id"] for one in json.loads(typed(workspace, home, "steer", "--json"))["to_come"]]
+
+
+def steps(workspace: Path, home: Path) -> list[str]:
+    """What the record says about the posture, on one line each."""
+    shown = typed(workspace, home, "audit", "tail", "--kind", "transition", "-n", "50")
+    return [line for line in shown.splitlines() if "/permission-profile" in line]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_after_three_attempts_only_the_terminal_can_agree(way: str, workspace: Path, home: Path) -> None:
+    with connected(way, workspace, home) as one:
+        # Another value of the same setting is no new chance.
+        for value in ("trusted", "unrestricted", "trusted"):
+            asked = question(one, raising(value), "prompts/get")
+            asked.read()
+            assert "accepted without the four characters" in words(asked.answer(WRONG))
+        for value in ("trusted", "unrestricted", "trusted"):
+            assert "`menugate steer --confirm " in words(one.request("prompts/get", raising(value)))
+    tail = steps(workspace, home)
+    refused = "not agreed to: the client accepted without the four characters from the question"
+    assert [refused in line for line in tail] == [False, True] * 3 + [False] * 2
+    assert "profile trusted, now: not agreed to" in tail[1]
+    (id,) = coming(workspace, home)
+    said = typed(workspace, home, "steer", "--confirm", id)
+    assert "Confirmed: profile trusted, now." in said
+    assert "| trusted |" in said
+    again = typed_whole(workspace, home, "steer", "--confirm", id)
+    assert (again.code, "in force already" in again.err) == (1, True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_form_that_nobody_answers_leaves_the_request_to_the_terminal(way: str, workspace: Path, home: Path) -> None:
+    with connected(way, workspace, home) as one:
+        question(one, raising(), "prompts/get")
+        (id,) = coming(workspace, home)
+        assert f"menugate steer --confirm {id}" in typed(workspace, home, "status")
+        left = typed(workspace, home, "messages", "--all", "--keep")
+        assert "claude-code asks for more than you allow: profile trusted" in " ".join(left.replace("\n| ", "").split())
+    assert coming(workspace, home) == [id]
+    assert "Confirmed: profile trusted, now." in typed(workspace, home, "steer", "--confirm", id)
+
+
+@pytest.mark.parametrize("end", ["complete", "stop", "stop at a terminal"])
+@pytest.mark.parametrize("way", ["stdio legacy", f"stdio {MODERN}", f"http {MODERN}"])
+def test_a_request_ends_with_the_run(way: str, end: str, workspace: Path, home: Path) -> None:
+    with connected(way, workspace, home) as one:
+        one.call("menu_list")
+        asked = question(one, raising(), "prompts/get")
+        (id,) = coming(workspace, home)
+        if end == "complete":
+            assert not one.call("complete", final_answer="done")["isError"]
+        elif end == "stop":
+            one.request("prompts/get", {"name": "stop", "arguments": {"when": "now"}})
+        else:
+            typed(workspace, home, "stop")
+        wait_until(lambda: not coming(workspace, home))
+        if way.endswith("legacy") and end == "stop at a terminal":
+            assert "closed in the meantime" in words(asked.wait())
+    late = typed_whole(workspace, home, "steer", "--confirm", id)
+    assert late.code == 1
+    why = "was completed" if end == "complete" else "was stopped"
+    assert why in late.err
+    assert "type `menugate profile trusted`" in late.err
+    assert "normal" in typed(workspace, home, "profile")
+
+
+def test_a_value_chosen_again_is_no_new_run(workspace: Path, home: Path) -> None:
+    for _ in range(2):
+        typed(workspace, home, "profile", "trusted")
+    first, second = typed(workspace, home, "audit", "tail", "--kind", "transition").splitlines()
+    assert first.endswith("profile default -> trusted")
+    assert second.endswith("profile trusted, now: in force already")
