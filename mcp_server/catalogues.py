@@ -15,9 +15,11 @@ from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import to_one_line
 from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller, UpstreamChange
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
+from mcp_server.state.upstream_pins import UpstreamPins
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.servers import UpstreamServers
 
@@ -89,6 +91,7 @@ class CatalogueFollower:
     def open(self) -> None:
         self.servers.on_change = self._take_change
         self.servers.set_mounts(self.mounts, self.known)
+        self._keep_admitted()
 
     def ask_unknown(self) -> None:
         """Ask the servers that have never said what they offer."""
@@ -118,8 +121,20 @@ class CatalogueFollower:
             return
         self.known[name] = catalogue
         self.reload.take_catalogues(dict(self.known))
+        self._keep_admitted()
         mount = next(one for one in self.mounts if one.name == name)
         self._start(self._keep(mount, catalogue))
+
+    def _keep_admitted(self) -> None:
+        """Add what you allowed in advance to your approval: if it changes later, that counts as a change."""
+        mounted = self.reload.held.mounted
+        pins = UpstreamPins(self.settings.secrets, self.settings.workspace)
+        for mount in mounted.mounts if mounted else ():
+            if mounted and (parts := mounted.admitted.get(mount.name)):
+                try:
+                    pins.admit_parts(mount.name, compute_mount_digest(mount), parts)
+                except (OSError, Refusal) as wrong:
+                    log.warning("what is new in %s could not be added to your approval: %s", mount.name, wrong)
 
     async def _keep(self, mount: Mount, catalogue: Catalogue) -> None:
         try:
