@@ -21,7 +21,10 @@ STAMP = "io.modelcontextprotocol/serverInfo"
 NO_SERVERS = Problem(Code.NOT_GRANTED, "this tool may not reach other servers.", "Call their tools by name instead.")
 
 
-async def relay_call(server: str, tool: str, trim: ResultTrim, context: Context, arguments: Arguments) -> Ending:
+async def relay_call(
+    server: str, tool: str, trim: ResultTrim, definition: str, context: Context, arguments: Arguments
+) -> Ending:
+    """`definition` is for the port of the call, which reads it from the tool that was decided about."""
     result = await context.upstreams.call_tool(server, tool, arguments)
     return trim_result(read_result(server, result), trim)
 
@@ -66,8 +69,15 @@ class GrantedUpstreams:
 
 def grant_upstreams(find: Callable[[], Upstreams | None], call: "ResolvedCall", progress: Progress) -> GrantedUpstreams:
     session = call.live.session
-    caller = UpstreamCaller(session.principal, session.id, call.request.client, progress)
+    definition = get_definition(call.tool)
+    caller = UpstreamCaller(session.principal, session.id, call.request.client, progress, definition=definition)
     return GrantedUpstreams(find(), call, caller)
+
+
+def get_definition(tool: Tool) -> str:
+    """Return the digest of the server's definition that the tool was built from."""
+    run = tool.run
+    return cast(str, run.args[3]) if isinstance(run, partial) and run.func is RELAY else ""
 
 
 def is_tool_of(tool: Tool, server: str, name: str) -> bool:

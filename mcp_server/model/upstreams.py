@@ -190,6 +190,9 @@ class UpstreamCaller:
     """None if the client did not ask for progress."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What of the request's `_meta` is passed on."""
+    definition: str = ""
+    """The digest of the server's definition that the call was judged by; empty if nothing was judged. A server that is
+    defined differently by then does not get the call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Confirmat
 from mcp_server.model.upstreams import Definition, Mount, ToolShape
 from mcp_server.policy.upstream_effects import ToolEffect, judge_tool
 from mcp_server.policy.upstream_names import UNCHANGED, format_written_name, slug_tool
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.policy.upstream_schemas import find_schema_fault, leave_out_arguments, normalize_schema
 
 MAX_NAME_CHARS = 200
@@ -113,8 +114,9 @@ class ToolBuilder:
 
 
 def build_run(mount: Mount, tool: str) -> Run:
-    """Build the code that calls a tool of a server by the server's own name for it."""
-    return partial(RELAY, mount.name, tool, mount.result)
+    """Build the code that calls a tool of a server by the server's own name for it. The digest binds it to the server
+    as it is defined now: a call is judged by it, and must not reach another that has the name by then."""
+    return partial(RELAY, mount.name, tool, mount.result, compute_mount_digest(mount))
 
 
 class UnusableTool(Exception):

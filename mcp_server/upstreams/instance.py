@@ -76,6 +76,7 @@ class UpstreamInstance:
     _ready: anyio.Event = field(default_factory=anyio.Event)
     _wake: anyio.Event = field(default_factory=anyio.Event)
     _stopping: bool = False
+    _retiring: bool = False
     _failures: int = 0
     _noted_starts: int = 0
     _retry_at: float = 0.0
@@ -90,6 +91,8 @@ class UpstreamInstance:
                 await asyncio.wait([self._task])  # it is ending
                 continue
             if self._task is None:
+                if self._retiring:
+                    raise build_replaced_refusal(self.mount.name)
                 wait = self._retry_at - time.monotonic()
                 if wait > PATIENCE_SECONDS:
                     raise self.build_away_refusal()
@@ -218,8 +221,9 @@ class UpstreamInstance:
 
     async def _wait_for_end(self, connection: Connection) -> None:
         while connection.peer.ended is None and not self._stopping:
-            in_use = self.users or self.subscribers
-            left = math.inf if in_use else self.mount.idle_seconds - (time.monotonic() - self.used)
+            in_use = self.users or (self.subscribers and not self._retiring)
+            idle = 0.0 if self._retiring else self.mount.idle_seconds
+            left = math.inf if in_use else idle - (time.monotonic() - self.used)
             if left <= 0:
                 return
             self._wake = anyio.Event()
@@ -294,6 +298,21 @@ class UpstreamInstance:
             if not self._ready.is_set():
                 task.cancel()
             await asyncio.wait([task])
+
+    async def retire(self) -> None:
+        """Finish the calls that it has, then stop. It is not started again."""
+        self._retiring = True
+        task = self._task
+        if not self.users or task is None:
+            await self.stop()
+        else:
+            self._wake.set()
+            await asyncio.wait([task])
+
+
+def build_replaced_refusal(name: str) -> Refusal:
+    message = f"The user has removed or changed the server `{name}`, and the call did not reach it."
+    return Refusal(Problem(Code.UPSTREAM_AWAY, message, "Look at the tools there are now, then call again."))
 
 
 def find_reason(error: BaseException) -> LinkClosed:
