@@ -86,6 +86,7 @@ class CatalogueFollower:
     known: dict[str, Catalogue]
     reload: ConfigurationReload
     settings: Settings
+    _asked: list[Mount] = field(default_factory=list[Mount])
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def open(self) -> None:
@@ -93,10 +94,20 @@ class CatalogueFollower:
         self.servers.set_mounts(self.mounts, self.known)
         self._keep_admitted()
 
+    def take_mounted(self, mounted: MountedTools) -> None:
+        """Run these servers from now on, and no others; ask those that are new what they offer."""
+        before, self.mounts = self.mounts, mounted.mounts
+        if before != self.mounts:
+            self.known = dict(mounted.catalogues)
+            self.servers.set_mounts(self.mounts, self.known)
+            self.ask_unknown()
+        self._keep_admitted()
+
     def ask_unknown(self) -> None:
         """Ask the servers that have never said what they offer."""
         for mount in self.mounts:
-            if mount.name not in self.known:
+            if mount.name not in self.known and mount not in self._asked:
+                self._asked.append(mount)
                 self._start(self._ask(mount))
 
     async def close(self) -> None:
@@ -121,7 +132,6 @@ class CatalogueFollower:
             return
         self.known[name] = catalogue
         self.reload.take_catalogues(dict(self.known))
-        self._keep_admitted()
         mount = next(one for one in self.mounts if one.name == name)
         self._start(self._keep(mount, catalogue))
 

@@ -41,7 +41,7 @@ from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.ids import make_id_generator, make_short_id
 from mcp_server.state.keys import load_or_create_secret, write_bearer_token
 from mcp_server.state.store import Store
-from mcp_server.wire.instructions import format_endpoint_instructions
+from mcp_server.wire.instructions import format_current_instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.prompts import OfferHandlers, OwnPrompts
@@ -199,7 +199,7 @@ def build_handlers(
         offers=prompts,
         owner=settings.person,
         pinned=settings.mode,
-        instructions=partial(format_endpoint_instructions, configuration),
+        instructions=partial(format_current_instructions, configuration, core.current_policy),
         schema_of=make_schema_lookup(lambda: core.current_policy.policy.tools),
         patience=settings.answer_seconds,
     )

@@ -45,9 +45,7 @@ class MountedTools:
     """`Policy.meant` for menugate's own tools."""
 
 
-def mount_known_servers(
-    configuration: "Configuration", settings: "Settings", find_wire_fault: Callable[[Tool], str | None]
-) -> "Configuration":
+def mount_known_servers(configuration: "Configuration", settings: "Settings") -> "Configuration":
     """Mount the configured servers with the catalogues that they had last, so that nothing has to be started."""
     from mcp_server.state.upstream_catalogues import load_catalogues
     from mcp_server.state.upstream_pins import UpstreamPins
@@ -61,7 +59,7 @@ def mount_known_servers(
             mounts,
             catalogues,
             UpstreamPins(settings.secrets, settings.workspace).judge,
-            find_wire_fault=find_wire_fault,
+            find_wire_fault=configuration.find_wire_fault,
             clean=configuration.policy.meant,
         ),
     )
