@@ -56,6 +56,7 @@ ABOUT: Mapping[str, str] = {
     "tool_search": "finding tools by what they do",
     "trust": "folders whose own rules and prompts you trust",
     "upstream_approval": "your approval of a server behind menugate",
+    "upstream_edit": "changes to the servers in your menugate.yaml",
     "upstream_pins": "what you approved of a server",
     "upstream_tools": "the tools of MCP servers behind menugate",
     "upstreams": "MCP servers behind menugate",

@@ -22,7 +22,7 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "call": True,
     "status": False,
     "messages": True,
-    "upstreams": frozenset(("approve",)),
+    "upstreams": frozenset(("approve", "add", "disable", "enable", "remove", "test")),
     "secret": frozenset(("set", "remove")),
     "mode": True,
     "control": True,
