@@ -22,6 +22,7 @@ ABOUT: Mapping[str, str] = {
     "index": "words and symbols of the project",
     "ledger": "the record of every decision and outcome",
     "memory": "what earlier runs learned",
+    "menu_proposals": "drafts of modes for the tools of servers",
     "menus": "modes and their tools",
     "messages": "what models and tools leave for you",
     "network": "access to other machines",

@@ -29,7 +29,7 @@ Entry: TypeAlias = Mapping[str, Any]
 PLAIN = re.compile(r"[A-Za-z/][\w./@-]*(?::[\w./@-]+)*", re.ASCII)
 WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 """What YAML or one of its readers takes for something else than a text."""
-DISABLED = "disabled"
+DISABLED, MENUS = "disabled", "menus"
 
 
 def add_server(text: str, name: str, entry: Entry, workspace: str | None = None) -> str:
@@ -85,6 +85,23 @@ def set_disabled(text: str, name: str, disabled: bool, workspace: str | None = N
     section = _find_section(before, path)
     section[DISABLED] = (word, True)
     if _read(edited) != before:
+        raise UneditableLayout
+    return edited
+
+
+def list_menus_folders(text: str) -> list[str]:
+    """List the folders with your own modes."""
+    folders: Any = _to_texts(_read(text).get(MENUS, []))
+    if not isinstance(folders, list):
+        raise UneditableLayout
+    return cast(list[str], folders)
+
+
+def add_menus_folder(text: str, folder: str) -> str:
+    """Return the text with a folder for modes; it must have none."""
+    before, edited = _read(text), _insert(text, (MENUS,), [folder])
+    after = _read(edited)
+    if after.pop(MENUS, None) != [(folder, _quote(folder) == folder)] or after != before:
         raise UneditableLayout
     return edited
 

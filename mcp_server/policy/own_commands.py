@@ -13,7 +13,7 @@ from mcp_server.policy.shell import list_commands
 
 ACTS: Mapping[str, bool | frozenset[str]] = {
     "serve": False,
-    "menus": False,
+    "menus": frozenset(("propose",)),
     "check": False,
     "rules": False,
     "trust": True,
