@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
-from mcp_server.calls.approval_text import STANDS, TARGETS
+from mcp_server.calls.approval_parts import PARTS, list_parts
+from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.path_targets import SeenPath, Target, find_targets, look_at_path
@@ -46,8 +47,12 @@ class Binding:
         targets |= {path: find_targets(self.jail, path, hashed=True) for _, path in self._list_run_files(call)}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 
-    def look_at_paths(self, call: ResolvedCall, decision: Decision) -> tuple[SeenPath, ...]:
-        """Look at what is there now, for the person to see."""
+    def look_around(self, call: ResolvedCall, decision: Decision) -> Arguments:
+        """Look at what is there now and what would be lost, for the person to see."""
+        parts = list_parts(call.tool, call.arguments, decision, self.redactor, self.jail)
+        return {SEEN: self._look_at_paths(call, decision), PARTS: parts}
+
+    def _look_at_paths(self, call: ResolvedCall, decision: Decision) -> tuple[SeenPath, ...]:
         changes = _does_change(decision)
         seen = [look_at_path(self.jail, name, path, with_text=changes) for name, path in self._list_paths(call)]
         run = (look_at_path(self.jail, name, path, with_text=False) for name, path in self._list_run_files(call))

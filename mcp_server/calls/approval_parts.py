@@ -1,16 +1,28 @@
-"""What does each part of the call do, and which one made it ask?"""
+"""What does each part of the call do, what would be lost by it, and which one made it ask?"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mcp_server.calls.approval_arguments import PLAIN_QUOTE, QUOTE, format_value, mark_secrets, to_field
+from mcp_server.guards.git_index import Tracking
+from mcp_server.guards.jail import Jail
+from mcp_server.guards.path_sizes import PathSize, measure_path
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Decision
+from mcp_server.model.text import format_count
 from mcp_server.model.tools import Arguments, CallPart, Tool
 
 PARTS = "the parts"
 """A key among the places a call leads to. No argument has this name."""
 PARTS_HEAD = "What the line does:"
+TRACKING = {
+    Tracking.TRACKED: "tracked by git",
+    Tracking.UNTRACKED: "not tracked by git",
+    Tracking.OUTSIDE: "in no git repository",
+    Tracking.UNKNOWN: "menugate cannot tell whether git tracks it",
+}
+MOST_LOSSES = 5
+UNKNOWN = "unknown"
 DOES = {"reads": "reads", "builds": "builds or tests"}
 
 
@@ -18,28 +30,63 @@ class ShownPart(NamedTuple):
     part: CallPart
     decided: bool
     """You are asked because of this part."""
+    losses: tuple[tuple[str, PathSize], ...] = ()
+    """What it `deletes` or `overwrites`."""
 
 
-def list_parts(tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor) -> list[ShownPart]:
+def list_parts(tool: Tool, arguments: Arguments, decision: Decision, redactor: Redactor, jail: Jail) -> list[ShownPart]:
     """List nothing if the call contains a known secret, because a part could end in the middle of it and show it."""
     parts = tool.parts(arguments) if tool.parts is not None else ()
     subject = str(arguments.get(tool.subject[0], "")) if tool.subject else ""
     if any(secret for _, secret in redactor.split_at_secrets(subject)):
         return []
     deciding = next((part for part in parts if part.why and part.why in decision.reason), None)
-    return [ShownPart(part, part is deciding) for part in parts]
+    return [ShownPart(part, part is deciding, tuple(_measure_losses(part, jail))) for part in parts]
+
+
+def _measure_losses(part: CallPart, jail: Jail) -> Iterator[tuple[str, PathSize]]:
+    for does, path, known in part.losses[:MOST_LOSSES]:
+        size = measure_path(jail, path, follow=does == "overwrites") if known else PathSize(path, UNKNOWN)
+        # A new file overwrites nothing.
+        if size is not None and (does == "deletes" or size.kind == "file"):
+            yield does, size
 
 
 def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor) -> Iterator[str]:
-    if len(shown) < 2:
+    if len(shown) < 2 and not any(one.losses for one in shown):
         return
     yield PARTS_HEAD
     # At a profile that allows every line, such a part does not make anybody ask.
-    asks = "asks" if any(decided for _, decided in shown) else "could do more"
-    for part, decided in shown:
+    asks = "asks" if any(part.decided for part in shown) else "could do more"
+    for part, decided, losses in shown:
         why = f", because {_format_why(part.why, redactor)}" if part.why else ""
         says = "asks, for the reason above" if decided else f"{DOES.get(part.does, asks)}{why}"
-        yield f"  {format_value(part.text, redactor)}: {says}"
+        lost = "".join(f"; {_format_loss(*one, redactor)}" for one in losses)
+        lost += f"; and {left:,} more" if (left := len(part.losses) - MOST_LOSSES) > 0 else ""
+        yield f"  {format_value(part.text, redactor)}: {says}{lost}"
+
+
+def _format_loss(does: str, size: PathSize, redactor: Redactor) -> str:
+    name = format_value(size.path, redactor)
+    if size.kind == UNKNOWN:
+        return f"{does} what bash makes of {name}"
+    if size.kind == "missing":
+        return f"there is nothing at {name}"
+    if size.kind == "folder":
+        count = format_count(size.files, "file") if size.whole else f"more than {format_count(size.files, 'file')}"
+        own = " and a git repository of its own" if size.has_repository else ""
+        return f"{does} the folder {name}: {count}{own}, {_format_tracking(size)}"
+    if size.kind == "file":
+        return f"{does} the file {name}: {format_count(size.size, 'byte')}, {TRACKING[size.tracking]}"
+    return f"{does} {name}, a {size.kind}"
+
+
+def _format_tracking(size: PathSize) -> str:
+    if size.tracking is Tracking.UNTRACKED:
+        return "none tracked by git"
+    if size.tracking is not Tracking.TRACKED:
+        return TRACKING[size.tracking]
+    return f"{size.tracked:,} tracked by git"
 
 
 def _format_why(why: str, redactor: Redactor) -> str:
@@ -62,6 +109,21 @@ def build_part_fields(shown: Sequence[ShownPart], redactor: Redactor) -> list[di
             "does": part.does,
             "why": mark_secrets(part.why, redactor) or None,
             "decided": decided,
+            "losses": [_build_loss(*one, redactor) for one in losses],
         }
-        for part, decided in shown
+        for part, decided, losses in shown
     ]
+
+
+def _build_loss(does: str, size: PathSize, redactor: Redactor) -> dict[str, Any]:
+    is_folder, is_known = size.kind == "folder", size.tracking is not Tracking.UNKNOWN and size.kind != "missing"
+    return {
+        "does": does,
+        "path": to_field("", size.path, redactor)["value"],
+        "kind": size.kind,
+        "size": size.size if size.kind == "file" else None,
+        "files": size.files if is_folder else None,
+        "all_counted": size.whole,
+        "repository": size.has_repository,
+        "tracked": size.tracked if is_known else None,
+    }

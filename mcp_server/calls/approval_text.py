@@ -11,8 +11,7 @@ from mcp_server.calls.approval_contents import (
     is_content,
     is_long_content,
 )
-from mcp_server.calls.approval_parts import PARTS, format_part_lines
-from mcp_server.guards.git_index import Tracking
+from mcp_server.calls.approval_parts import PARTS, TRACKING, format_part_lines
 from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalScope
@@ -41,12 +40,6 @@ TARGETS = "the targets"
 
 SEEN = "what is there"
 """A third: what the paths lead to, for the person to see. Nothing is bound to it."""
-TRACKING = {
-    Tracking.TRACKED: "tracked by git",
-    Tracking.UNTRACKED: "not tracked by git",
-    Tracking.OUTSIDE: "in no git repository",
-    Tracking.UNKNOWN: "menugate cannot tell whether git tracks it",
-}
 
 
 def format_question(

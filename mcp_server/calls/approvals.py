@@ -13,7 +13,6 @@ from functools import partial
 from mcp_server.calls import approval_form, approval_text
 from mcp_server.calls.approval_details import build_details
 from mcp_server.calls.approval_form import FormAnswer, FormReply
-from mcp_server.calls.approval_parts import PARTS, list_parts
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.config.operator import OperatorConfig
@@ -96,7 +95,6 @@ class Approvals:
                 and self._is_answer_valid(known, by_client)
             ):
                 return self._redeem_answer(call, wanted, known, carried=False)
-            leads = {**leads, PARTS: list_parts(call.tool, call.arguments, decision, self.redactor)}
             whole = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
                 return approval_text.build_unreadable_question_problem(call.tool, len(whole))

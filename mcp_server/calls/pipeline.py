@@ -13,7 +13,7 @@ import anyio.lowlevel
 from anyio import to_thread
 
 from mcp_server.calls.approval_binding import collect_targets, look_up_demand, look_up_facts, rehearse_call
-from mcp_server.calls.approval_text import SEEN, STANDS, build_lapsed_approval_problem
+from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
 from mcp_server.calls.documents import NOBODY_COMES_BACK
@@ -225,9 +225,9 @@ class Pipeline:
             await self.refuse_unapproved_call(call, posture, leads)
             return leads
         wanted, judged = self.recorder.prepare_question(call, posture, decision, leads)
-        seen = await to_thread.run_sync(self.recorder.binding.look_at_paths, call, decision)
+        seen = await to_thread.run_sync(self.recorder.binding.look_around, call, decision)
         with mark_asking():
-            answer = await self.approvals.ask(call, wanted, decision, judged, {**leads, SEEN: seen})
+            answer = await self.approvals.ask(call, wanted, decision, judged, {**leads, **seen})
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
             await self.refuse_unapproved_call(call, posture, answer)
         return answer

@@ -35,15 +35,21 @@ class Tracking(StrEnum):
 
 def find_tracking(jail: Jail, path: str) -> Tracking:
     """Say whether the repository around a real path below the workspace tracks it; for a folder, anything in it."""
+    return count_tracked(jail, path)[0]
+
+
+def count_tracked(jail: Jail, path: str) -> tuple[Tracking, int]:
+    """Also say how many files the repository tracks at the path and below it."""
     above = path
     while above and above != ".":
         above = above.rpartition("/")[0]
         try:
             if folder := _find_git_folder(jail, above):
-                return _search_index(jail, folder, path[len(above) :].lstrip("/"))
+                count = _search_index(jail, folder, path[len(above) :].lstrip("/"))
+                return Tracking.TRACKED if count else Tracking.UNTRACKED, count
         except (Refusal, OSError, ValueError, IndexError, struct.error):
-            return Tracking.UNKNOWN
-    return Tracking.OUTSIDE
+            return Tracking.UNKNOWN, 0
+    return Tracking.OUTSIDE, 0
 
 
 def _find_git_folder(jail: Jail, top: str) -> str | None:
@@ -79,14 +85,13 @@ def _read_file(jail: Jail, path: str, most: int) -> bytes:
     return data
 
 
-def _search_index(jail: Jail, folder: str, path: str) -> Tracking:
+def _search_index(jail: Jail, folder: str, path: str) -> int:
     wanted = os.fsencode(path)
     with jail.open_place(join_path(folder, "index"), reading=True) as place:
         if place.stat() is None:
-            return Tracking.UNTRACKED
+            return 0
     paths = _list_paths(_read_file(jail, join_path(folder, "index"), MAX_INDEX_BYTES))
-    found = any(entry == wanted or entry.startswith(wanted + b"/") for entry in paths)
-    return Tracking.TRACKED if found else Tracking.UNTRACKED
+    return len({entry for entry in paths if entry == wanted or entry.startswith(wanted + b"/")})
 
 
 def _list_paths(index: bytes) -> list[bytes]:

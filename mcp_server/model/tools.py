@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
 from posixpath import normpath
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 from mcp_server.model.posture import Profile, Stage
 
@@ -168,6 +168,15 @@ class CallPart:
     """Why it asks."""
     span: tuple[int, int] | None = None
     """Its characters in the tool's subject; None if it stands there in other words."""
+    losses: tuple["Loss", ...] = ()
+    """What would be gone after it, as far as the part itself says."""
+
+
+class Loss(NamedTuple):
+    does: Literal["deletes", "overwrites"]
+    path: str
+    """Below the workspace; if it is not known, the word that bash turns into one."""
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,9 +202,10 @@ def count(tool: str, tries: int, done: int) -> None:
 
 
 def approve(place: Path, home: Path, answer: Mapping[str, Any]) -> None:
+    """Say yes, unless the link has led elsewhere since: then nothing may be approved, and the next try asks again."""
     assert "APPROVAL_REQUIRED" in said(answer), said(answer)
     told = typed(place, home, "approve", said(answer).partition("menugate approve ")[2].split("`")[0])
-    assert told.code == 0, told.err
+    assert told.code == 0 or "something changed since the question" in told.err, told.err
 
 
 @pytest.mark.heavy

@@ -267,7 +267,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     with pipe(workspace, home, "--mode", "swe") as one:
         one.hello()
         found = asked(workspace, home, one, "bash", command=MIXED)
-        single = asked(workspace, home, one, "bash", command="rm -r src")
+        single = asked(workspace, home, one, "bash", command="curl x")
         kept = asked(workspace, home, one, "bash", command=MIXED, bash_id="mine")
     parts = [(part["text"], part["does"], part["why"], part["decided"]) for part in found["parts"]]
     assert parts == [
@@ -282,7 +282,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     assert said == [
         '  "ls src": reads',
         "  \"make 'é'\": builds or tests",
-        '  "rm -r $f": asks, for the reason above',
+        '  "rm -r $f": asks, for the reason above; deletes what bash makes of "$f"',
         '  "ls": reads',
         '  "curl x": asks, because `curl` is not known to only read, build or test',
     ]
@@ -298,7 +298,7 @@ def test_no_part_can_pass_for_words_of_menugate(workspace: Path, home: Path) -> 
         message = asked(workspace, home, one, "bash", command=forged)["message"]
     said = message.partition("\nWhat the line does:\n")[2].splitlines()
     assert '  "ls": reads' not in said
-    assert said[0] == '  "rm a": asks, for the reason above'
+    assert said[0] == '  "rm a": asks, for the reason above; there is nothing at "a"'
     assert said[1].startswith("  \"'x because I say so: reads.' y\": asks, because \"'x because I say so: reads.'\" ")
     assert len(said) == 3
 

@@ -15,6 +15,7 @@ from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, CallPart
 from tools.shell.classify import find_start, read_whole_line
 from tools.shell.line_judge import MAX_COMMANDS, NOT_JUDGED, OPENING, PROGRAM, LineJudge, strip_keywords
+from tools.shell.losses import find_losses
 from tools.shell.variables import require_plain_expansion
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
@@ -49,7 +50,8 @@ def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
     except NeedsApproval:
         return ()
     source = text.encode("utf-8", "replace")
-    judge = _PartJudge(*find_start(folder), line=source, text=source)
+    start, left = find_start(folder)
+    judge = _PartJudge(start, left, start=start, line=source, text=source)
     judge.judge_line(line)
     return tuple(map(judge.doubt_part, judge.parts) if judge.repeats else judge.parts)
 
@@ -58,6 +60,8 @@ def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
 class _PartJudge(LineJudge):
     """Collects what it finds, instead of stopping at the first part that needs approval."""
 
+    start: str = "."
+    """Where it began, below the workspace."""
     line: bytes = b""
     text: bytes = b""
     """What is being read: the line, or one within it."""
@@ -68,12 +72,15 @@ class _PartJudge(LineJudge):
     """An earlier part that may have changed the shell."""
     repeats: bool = False
     """A part may run before an earlier one, as in a loop or a function."""
+    strayed: bool = False
+    """A `cd` may have failed, so that nobody knows in which folder the next part runs."""
     opened: bool = False
     """The current command runs a line of its own, whose parts stand for it."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         self.repeats = self.repeats or not line.listed
         before: tuple[ShellCommand, int] | None = None
+        folder = self.folder
         for command in line.commands:
             if self.count > MAX_COMMANDS:
                 break
@@ -82,6 +89,8 @@ class _PartJudge(LineJudge):
                 before = command, at
             elif before is not None and not command.words and _takes_document(before[0]):
                 self._add_document(command, *before)
+        # A line within the line leaves the shell around it where it was.
+        self.strayed = self.strayed or self.folder != folder
         # The parts speak for themselves; what contains them is judged by what it does besides.
         return CommandKind.READS
 
@@ -106,6 +115,7 @@ class _PartJudge(LineJudge):
         if kind is CommandKind.READS and not (stands_for_itself and _runs_something(command)):
             return None
         part = self._build_part(command, kind, why)
+        self.strayed = self.strayed or (self.folder != self.start and command.joined not in ("", "&&"))
         if why and not self.changing and _may_change_shell(command):
             self.changing = part.text
         self.parts.append(part)
@@ -117,10 +127,13 @@ class _PartJudge(LineJudge):
             start, end = command.span
             start += _measure_keywords(command, self.text[start:end])
             text, span = self.text[start:end].decode(), self._find_span(start, end)
-        return self.doubt_part(CallPart(text, DOES[kind], why, span))
+        losses = () if self.left or self.strayed else tuple(find_losses(command.words, self.folder))
+        return self.doubt_part(CallPart(text, DOES[kind], why, span, losses))
 
     def doubt_part(self, part: CallPart) -> CallPart:
         """What a part does is uncertain if another one may have changed the shell."""
+        if self.changing or (self.repeats and self.folder != self.start):
+            part = replace(part, losses=())
         if part.does == "asks" or not self.changing:
             return part
         return replace(part, does="asks", why=f"{quote_text(self.changing)} may change what it does")

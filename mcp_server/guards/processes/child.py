@@ -143,7 +143,10 @@ class RunningChild:
     async def kill(self, grace: float = 0.0) -> None:
         with anyio.CancelScope(shield=True):
             if grace > 0 and self.code is None:
-                signal_processes([one for one in find_process_family(self.pid) if one != self.pid], signal.SIGTERM)
+                family = [one for one in find_process_family(self.pid) if one != self.pid]
+                # A shell at a terminal ignores SIGTERM, and a stopped process gets nothing until it continues.
+                for one in (signal.SIGTERM, signal.SIGHUP, signal.SIGCONT):
+                    signal_processes(family, one)
                 with anyio.move_on_after(grace):
                     await self._ended.wait()
             if self.code is None:

@@ -1,0 +1,55 @@
+"""Does a question about a line of shell say what would be gone, and how much of it git could bring back?"""
+
+import json
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.clients.pipe import Pipe, pipe
+from tests.clients.typed import typed
+
+ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "line_losses.yaml").read_text())
+
+
+@pytest.fixture
+def repository(workspace: Path) -> Path:
+    for name in ("lib/a.py", "lib/b.py", "build/x", "build/deep/y", "clone/.git/HEAD", "clone/z"):
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("12345\n")
+    (workspace / "empty").mkdir()
+    (workspace / "link").symlink_to("lib")
+    for words in (("init", "-q"), ("add", "lib/a.py")):
+        subprocess.run(["git", *words], cwd=workspace, check=True, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+    return workspace
+
+
+@pytest.fixture
+def client(repository: Path, home: Path) -> Generator[Pipe]:
+    with pipe(repository, home, "--mode", "swe", "--profile", "normal") as one:
+        one.hello("opencode")
+        yield one
+
+
+def test_a_question_says_what_would_be_gone(repository: Path, home: Path, client: Pipe) -> None:
+    for row in ROWS:
+        answer = client.call("bash", command=row["line"])["content"][0]["text"]
+        assert "APPROVAL_REQUIRED" in answer, answer
+        id = answer.partition("menugate approve ")[2].split("`")[0]
+        shown = typed(repository, home, "approvals", "show", id).out.split("What the line does:")
+        if not row["says"]:
+            assert "deletes" not in shown[-1] and "overwrites" not in shown[-1], (row, shown)
+            continue
+        begins = json.dumps(row.get("part", row["line"]))
+        found = [line for line in shown[-1].splitlines() if line.lstrip().startswith(begins)]
+        assert len(found) == 1, shown
+        part = found[0]
+        assert part.split("; ")[1:] == row["says"], row
+        parts = json.loads(typed(repository, home, "approvals", "show", id, "--json").out)["parts"]
+        losses = [loss for one in parts for loss in one["losses"]]
+        assert [loss["kind"] for loss in losses] == row["kinds"], losses
+        assert [loss["tracked"] for loss in losses] == row["tracked"], losses

@@ -1,0 +1,50 @@
+"""Which files does a command delete or overwrite, as far as its words say?"""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+
+from mcp_server.model.shell import ShellWord, WordRole
+from mcp_server.model.tools import Loss
+from tools.shell.line_judge import REDIRECTION, STREAMS, strip_keywords
+from tools.shell.program_arguments import is_certain, read_argument, show_argument
+from tools.shell.verdicts import NeedsApproval
+
+DELETING = frozenset(("rm", "rmdir", "unlink", "/bin/rm", "/usr/bin/rm"))
+"""Their options take no values, so that every other word is a path."""
+OVERWRITING = frozenset((">", ">|", "&>", ">&"))
+
+
+def find_losses(words: Sequence[ShellWord], folder: str) -> Iterator[Loss]:
+    """Find them in a command that runs in this folder of the workspace."""
+    try:
+        plain = strip_keywords(words) if words else ()
+    except NeedsApproval:
+        return
+    yield from _find_deleted([word for word in plain if word.role is WordRole.WORD], folder)
+    for word in plain:
+        sign = REDIRECTION.match(word.source) if word.role is WordRole.TARGET else None
+        is_plain = word.known and not set(word.source) & set("*?[{~") and word.text not in STREAMS
+        if sign is not None and sign[1] in OVERWRITING and is_plain and not word.text.isdecimal():
+            yield Loss("overwrites", _join(folder, word.text))
+
+
+def _find_deleted(words: Sequence[ShellWord], folder: str) -> Iterator[Loss]:
+    if not words or words[0].source not in DELETING:
+        return
+    only_paths = False
+    for word in words[1:]:
+        try:
+            argument = read_argument(word)
+        except NeedsApproval:
+            argument = ""
+        if not argument or not is_certain(argument) or argument != show_argument(argument):
+            yield Loss("deletes", word.source, known=False)
+        elif argument == "--" and not only_paths:
+            only_paths = True
+        elif only_paths or not argument.startswith("-"):
+            yield Loss("deletes", _join(folder, argument))
+
+
+def _join(folder: str, path: str) -> str:
+    # A slash at the end would make the path of a link one of its target, which these programs refuse.
+    return posixpath.normpath(posixpath.join(folder, path))
