@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
@@ -87,6 +87,9 @@ class LazyRedactor:
     def redact(self, text: str) -> str:
         return self._redactor.redact(text)
 
+    def redact_value(self, value: Any) -> Any:
+        return self._redactor.redact_value(value)
+
 
 @dataclass
 class UpstreamPort:
@@ -100,12 +103,19 @@ class UpstreamPort:
     _logged: "tuple[UpstreamFault, ...]" = ()
 
     def set_up(
-        self, mounted: "MountedTools | None", core: "Core", pipeline: "LazyPipeline", reload: ConfigurationReload
+        self,
+        mounted: "MountedTools | None",
+        core: "Core",
+        pipeline: "LazyPipeline",
+        reload: ConfigurationReload,
+        announce_resource: Callable[[str, str, str], Awaitable[None]],
     ) -> None:
+        """`announce_resource` tells the clients of a principal that a resource has changed."""
+
         def build(mounted: "MountedTools") -> "CatalogueFollower":
             from mcp_server.catalogues import build_catalogue_follower  # most people mount nothing
 
-            return build_catalogue_follower(mounted, core, pipeline, reload)
+            return build_catalogue_follower(mounted, core, pipeline, reload, announce_resource)
 
         self.mounted, self.build = mounted, build
         reload.follow_mounts = self.take_configuration
@@ -138,11 +148,19 @@ class UpstreamPort:
             log_upstream_faults(upstreams)
         self._logged = faults
 
+    def find(self) -> "Upstreams | None":
+        return self.port
+
     def ask_unknown(self) -> None:
         """Ask the servers that have never said what they offer."""
         self._open = True
         if self.follower:
             self.follower.ask_unknown()
+
+    def end_session(self, session: str) -> None:
+        """Stop what only this session used."""
+        if self._follower is not None:
+            self._follower.servers.end_session(session)
 
     async def close(self) -> None:
         if self._follower is not None:

@@ -6,22 +6,25 @@ can be listed at all.
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.config.secrets import build_use_recorder
 from mcp_server.config.upstream_tools import MountedTools
 from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import to_one_line
 from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller, UpstreamChange
 from mcp_server.policy.upstream_pins import compute_mount_digest
+from mcp_server.policy.upstream_uris import prefix_uri
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
 from mcp_server.state.upstream_pins import UpstreamPins
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.servers import UpstreamServers
+from mcp_server.upstreams.sharing.links import SharedLinks
 
 if TYPE_CHECKING:
     from mcp_server.app import Core, LazyPipeline
@@ -63,16 +66,25 @@ class Nobody:
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         pass
 
+    async def end_elicitation(self, elicitation: str) -> None:
+        pass
+
 
 def build_catalogue_follower(
-    mounted: MountedTools, core: "Core", pipeline: "LazyPipeline", reload: ConfigurationReload
+    mounted: MountedTools,
+    core: "Core",
+    pipeline: "LazyPipeline",
+    reload: ConfigurationReload,
+    announce_resource: Callable[[str, str, str], Awaitable[None]],
 ) -> "CatalogueFollower":
     """Build what runs the servers. None of them is started here."""
     settings, network = reload.settings, reload.held.library.config.network
     logs = settings.state / FOLDER
-    opener = LinkOpener(pipeline.guards.commands, logs, settings.person, network, core.redactor.redact)
-    servers = UpstreamServers(opener.open_link, settings.workspace.as_uri(), settings.person)
-    follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings)
+    commands, redact = pipeline.guards.commands, core.redactor.redact
+    opener = LinkOpener(commands, logs, settings.person, network, redact, build_use_recorder(settings))
+    links = SharedLinks(opener, settings.secrets, Nobody())
+    servers = UpstreamServers(links.open_link, settings.workspace.as_uri(), settings.person)
+    follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings, announce_resource)
     follower.open()
     return follower
 
@@ -86,6 +98,7 @@ class CatalogueFollower:
     known: dict[str, Catalogue]
     reload: ConfigurationReload
     settings: Settings
+    announce_resource: Callable[[str, str, str], Awaitable[None]]
     _asked: list[Mount] = field(default_factory=list[Mount])
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
@@ -123,6 +136,8 @@ class CatalogueFollower:
             log.warning("the server %s has no tools yet: %s", mount.name, refused.problem.message)
 
     def _take_change(self, change: UpstreamChange) -> None:
+        if change.what == "resource":
+            self._start(self._announce_resource(change))
         if change.what != "catalogue":
             return
         name = change.mount
@@ -145,6 +160,14 @@ class CatalogueFollower:
                     pins.admit_parts(mount.name, compute_mount_digest(mount), parts)
                 except (OSError, Refusal) as wrong:
                     log.warning("what is new in %s could not be added to your approval: %s", mount.name, wrong)
+
+    async def _announce_resource(self, change: UpstreamChange) -> None:
+        mount = next((one for one in self.mounts if one.name == change.mount), None)
+        principals = [change.principal] if change.principal else self.reload.postures.get_known_principals()
+        if mount is None:
+            return
+        for principal in principals:
+            await self.announce_resource(principal, "resource", prefix_uri(mount.uri_prefix, change.uri))
 
     async def _keep(self, mount: Mount, catalogue: Catalogue) -> None:
         try:

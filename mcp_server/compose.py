@@ -27,6 +27,7 @@ from mcp_server.calls.session_objects import ObjectRegistry
 from mcp_server.calls.sessions import Sessions
 from mcp_server.calls.slash import ProfileRaise, SlashCommands
 from mcp_server.calls.stops import StopOrders
+from mcp_server.calls.upstream_offers import ServerOffers
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.folders import prepare_folders
 from mcp_server.config.load import DATA, Configuration, get_limits, load_configuration
@@ -119,10 +120,9 @@ def build_reload(
     configuration: Configuration, settings: Settings, core: Core, pipeline: LazyPipeline, handlers: Handlers
 ) -> ConfigurationReload:
     """Everything that changes the policy of a running server: its files, and the servers behind it."""
-    secrets, judge_by = KnownSecrets(settings, core.redactor.learn), handlers.listings.judge_by
-    live = (core.current_policy, core.postures, judge_by, core.store, secrets)
-    reload = ConfigurationReload(configuration, settings, *live)
-    core.upstreams.set_up(configuration.mounted, core, pipeline, reload)
+    live = (core.current_policy, core.postures, handlers.listings.judge_by, core.store)
+    reload = ConfigurationReload(configuration, settings, *live, KnownSecrets(settings, core.redactor.learn))
+    core.upstreams.set_up(configuration.mounted, core, pipeline, reload, handlers.notices.announce_change)
     return reload
 
 
@@ -131,10 +131,10 @@ def build_core(
 ) -> Core:
     new_id = make_id_generator()
     store = Store.open(settings.url, secrets=settings.secrets, clock=clock, new_id=new_id)
-    holds, session_objects = Holds(store), ObjectRegistry(log_failure)
+    holds, session_objects, upstreams = Holds(store), ObjectRegistry(log_failure), UpstreamPort()
     changes = build_posture_changes(configuration, settings, store)
     running_calls = RunningCalls(settings.state, redactor.redact)
-    release_session = partial(release_left_session, session_objects, running_calls)
+    release_session = partial(release_left_session, session_objects, running_calls, upstreams)
     return Core(
         store=store,
         clock=clock,
@@ -149,15 +149,16 @@ def build_core(
         stop_orders=StopOrders(running_calls, store, holds, new_id, changes.postures.get_known_principals),
         sandbox=sandbox,
         redactor=redactor,
-        upstreams=UpstreamPort(),
+        upstreams=upstreams,
         conversation=new_id(),
     )
 
 
-def release_left_session(session_objects: ObjectRegistry, running_calls: RunningCalls, session: str) -> None:
+def release_left_session(objects: ObjectRegistry, calls: RunningCalls, upstreams: UpstreamPort, session: str) -> None:
     """Forget a session that no connection, process or handle can reach any more."""
-    session_objects.release_session(session)
-    running_calls.board.schedule_write()
+    objects.release_session(session)
+    upstreams.end_session(session)
+    calls.board.schedule_write()
 
 
 def build_posture_changes(configuration: Configuration, settings: Settings, store: Store) -> PostureChanges:
@@ -169,12 +170,12 @@ def build_prompt_handlers(configuration: Configuration, settings: Settings, core
     changes, store, words = core.posture_changes, core.store, configuration.words
     out_of_band = configuration.library.config.approvals is ApprovalChannel.OUT_OF_BAND
     runs = RunCommands(changes, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band))
-    examine = partial(examine_health, configuration, settings, changes)
     own = OwnPrompts(words, str(settings.workspace), core.postures.get_for_display)
-    commands = SlashCommands(changes, runs.raising, examine, core.clock)
+    examine = partial(examine_health, configuration, settings, changes)
+    slash = SlashCommands(changes, runs.raising, examine, core.clock).build_commands()
     return OfferHandlers(
         (own.build_pack(), *configuration.packs),
-        (*commands.build_commands(), *runs.build_commands()),
+        (*slash, *runs.build_commands()),
         (*build_report_resources(store, core.redactor.redact), *build_summary_resources(store)),
     )
 
@@ -202,6 +203,7 @@ def build_handlers(
         instructions=partial(format_current_instructions, configuration, core.current_policy),
         schema_of=make_schema_lookup(lambda: core.current_policy.policy.tools),
         patience=settings.answer_seconds,
+        server_offers=ServerOffers(core.upstreams.find, core.current_policy, core.postures, core.redactor.redact_value),
     )
 
 
@@ -221,9 +223,8 @@ def build_telemetry(
 
 
 def load_http_token(settings: Settings) -> str | None:
-    if settings.http is None or not settings.auth:
-        return None
-    return write_bearer_token(settings.secrets, settings.workspace, settings.state / "http.token")
+    needed = settings.http is not None and settings.auth
+    return write_bearer_token(settings.secrets, settings.workspace, settings.state / "http.token") if needed else None
 
 
 def log_failure(what: str, fault: BaseException) -> None:
@@ -331,7 +332,7 @@ def build_port_factories(
     from mcp_server.calls.documents import build_document_stores
     from mcp_server.calls.messages import PersonChannel
     from mcp_server.calls.results import wrap_progress
-    from mcp_server.calls.upstreams import grant_upstreams
+    from mcp_server.calls.upstreams import build_upstream_grants
     from mcp_server.guards.atomic import Trash
     from mcp_server.guards.files import WorkspaceFiles
     from mcp_server.guards.index.index import WorkspaceIndex
@@ -358,6 +359,6 @@ def build_port_factories(
         index=WorkspaceIndex(jail, settings.index, time.time_ns),
         memory=memory.build_lookup,
         progress=partial(wrap_progress, core.redactor.load()),
-        upstreams=partial(grant_upstreams, lambda: core.upstreams.port),
+        upstreams=build_upstream_grants(core.upstreams.find, core.redactor.load()),
         secrets=partial(UsableSecrets, settings),
     )

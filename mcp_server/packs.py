@@ -57,6 +57,7 @@ from mcp_server.model.tools import (
     Loss,
     RuleSubject,
     Run,
+    RunFiles,
     Schema,
     Tool,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "Response",
     "RuleSubject",
     "Run",
+    "RunFiles",
     "Schema",
     "Search",
     "SearchResult",

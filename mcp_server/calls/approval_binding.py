@@ -10,11 +10,12 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approval_parts import PARTS, list_parts
-from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS
+from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS, UNTOLD
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.path_targets import SeenPath, Target, find_targets, look_at_path
+from mcp_server.guards.path_targets import Target, find_targets, look_at_path
 from mcp_server.guards.redaction import Redactor
+from mcp_server.guards.run_targets import find_run_targets
 from mcp_server.model.approvals import ApprovedCall
 from mcp_server.model.context import Context
 from mcp_server.model.files import RehearsalOver
@@ -44,25 +45,26 @@ class Binding:
         # By the time the call runs, the same name may belong to another file or folder.
         hashed = _does_change(decision) and not facts
         targets = {path: find_targets(self.jail, path, hashed) for _, path in self._list_paths(call)}
-        targets |= {path: find_targets(self.jail, path, hashed=True) for _, path in self._list_run_files(call)}
+        run_files, untold = self._find_run_files(call, facts)
+        targets |= {path: find_targets(self.jail, path, hashed=True) for path in run_files}
+        leads |= {UNTOLD: untold} if untold else {}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 
-    def look_around(self, call: ResolvedCall, decision: Decision) -> Arguments:
+    def look_around(self, call: ResolvedCall, decision: Decision, facts: Arguments) -> Arguments:
         """Look at what is there now and what would be lost, for the person to see."""
-        parts = list_parts(call.tool, call.arguments, decision, self.redactor, self.jail)
-        return {SEEN: self._look_at_paths(call, decision), PARTS: parts}
-
-    def _look_at_paths(self, call: ResolvedCall, decision: Decision) -> tuple[SeenPath, ...]:
         changes = _does_change(decision)
         seen = [look_at_path(self.jail, name, path, with_text=changes) for name, path in self._list_paths(call)]
-        run = (look_at_path(self.jail, name, path, with_text=False) for name, path in self._list_run_files(call))
-        return tuple(one for one in (*seen, *(one for one in run if one and one.kind == "file")) if one is not None)
-
-    def _list_run_files(self, call: ResolvedCall) -> list[tuple[str, str]]:
-        """List the files that the call would run, each with the argument that names it."""
         argument = call.tool.subject[0] if call.tool.subject else ""
-        paths = call.tool.runs_files(call.arguments) if call.tool.runs_files is not None else ()
-        return [(argument, self._normalise_path(path)) for path in paths]
+        run_files, _ = self._find_run_files(call, facts)
+        run = (look_at_path(self.jail, argument, path, with_text=False) for path in run_files)
+        there = tuple(one for one in (*seen, *(one for one in run if one and one.kind == "file")) if one is not None)
+        return {SEEN: there, PARTS: list_parts(call.tool, call.arguments, decision, self.redactor, self.jail)}
+
+    def _find_run_files(self, call: ResolvedCall, facts: Arguments) -> tuple[list[str], str]:
+        """Find the files that the call may run, and why these may not be all."""
+        if call.tool.runs_files is None:
+            return [], ""
+        return find_run_targets(self.jail, call.tool.runs_files(call.arguments, facts))
 
     def _list_paths(self, call: ResolvedCall) -> list[tuple[str, str]]:
         """List the paths that the call names or leaves at their default, by argument."""
@@ -90,7 +92,10 @@ class Binding:
             approved,
             # Nobody approves for a whole session what they cannot see in full. Nor a call that depends on more than its
             # arguments, unless the approval is for these arguments alone.
-            lasting=approved.lasting and not self._has_secret(call.arguments) and (exact or STANDS not in leads),
+            lasting=approved.lasting
+            and not self._has_secret(call.arguments)
+            and UNTOLD not in leads
+            and (exact or STANDS not in leads),
             exact=exact,
             loose=call.loose,
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_server.calls.approval_arguments import mark_secrets, to_field
 from mcp_server.calls.approval_parts import PARTS, build_part_fields
-from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS, sort_names
+from mcp_server.calls.approval_text import SEEN, TARGETS, get_facts, sort_names
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.git_index import Tracking
 from mcp_server.guards.path_targets import SeenPath, Target, digest_targets
@@ -20,7 +20,7 @@ IS_TRACKED = {Tracking.TRACKED: True, Tracking.UNTRACKED: False, Tracking.OUTSID
 def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, leads: Arguments) -> dict[str, Any]:
     names = sort_names(call.tool, call.arguments)
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
-    facts = leads.get(STANDS, {})
+    facts = get_facts(leads)
     return {
         "reason": mark_secrets(decision.reason, redactor),
         "arguments": [to_field(name, call.arguments[name], redactor) for name in names],

@@ -38,8 +38,10 @@ TARGETS = "the targets"
 """Another such key: what the paths lead to, by path. Only files that would be overwritten are shown."""
 
 
+UNTOLD = "why nobody can tell"
+"""A third: why the call may run files that the question does not name, and the last change there was by then."""
 SEEN = "what is there"
-"""A third: what the paths lead to, for the person to see. Nothing is bound to it."""
+"""A fourth: what the paths lead to, for the person to see. Nothing is bound to it."""
 
 
 def format_question(
@@ -78,10 +80,22 @@ def _format_facts(leads: Arguments, redactor: Redactor) -> Iterator[str]:
     """Say what is at the paths now, and on what else the approval depends."""
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
     yield from _format_file_lines(find_overwritten_files(leads), seen)
-    if STANDS in leads:
+    facts = get_facts(leads)
+    if facts:
         yield STANDS_ON
-        for name, fact in leads[STANDS].items():
-            yield from format_argument_lines(name, fact, redactor, quoted=False)
+    for name, fact in facts.items():
+        yield from format_argument_lines(name, fact, redactor, quoted=False)
+
+
+def get_facts(leads: Arguments) -> Mapping[str, str]:
+    """Return what else the approval depends on."""
+    return {**leads.get(STANDS, {}), **leads.get(UNTOLD, {})}
+
+
+def build_untold_facts(why: str, changed: tuple[int, str] | None) -> Mapping[str, str]:
+    """Say that the call may run files that the question does not name. Then no file at all may change."""
+    last = f"call {changed[0]} (`{changed[1]}`)" if changed else "long ago"
+    return {"files that it runs": f"menugate cannot tell: {why}", "the last call that changed anything": last}
 
 
 def _format_head(tool: Tool, decision: Decision, redactor: Redactor) -> Iterator[str]:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import anyio
+from anyio import to_thread
 
 from mcp_server.calls.approval_binding import CANONICAL, Binding
 from mcp_server.calls.approval_contents import find_texts
+from mcp_server.calls.approval_text import UNTOLD, build_untold_facts
 from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
@@ -30,6 +32,7 @@ from mcp_server.policy.stages import get_current_stage
 from mcp_server.state.approvals import QuestionTerms
 from mcp_server.state.engine.rows import Begun, IntentRow, Judged, Origin, OutcomeRow, RefusalRow
 from mcp_server.state.engine.rows import QuestionRow as Questioned
+from mcp_server.state.ledger import find_last_change
 from mcp_server.state.store import Store
 
 JudgedT = TypeVar("JudgedT", bound=Judged)
@@ -75,6 +78,14 @@ class LedgerRecorder:
     """Says whether such lines are kept."""
     _client_names: dict[str, str] = field(default_factory=dict[str, str])
     """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
+
+    async def find_leads(self, call: ResolvedCall, decision: Decision, facts: Arguments) -> Arguments:
+        """Find what an approval of the call is bound to: if it may run files which it does not name, also the last call
+        that may have changed any."""
+        leads = await to_thread.run_sync(self.binding.find_destinations, call, decision, facts)
+        if UNTOLD not in leads:
+            return leads
+        return {**leads, UNTOLD: build_untold_facts(leads[UNTOLD], await self.store.read(find_last_change))}
 
     async def record_intent(
         self, call: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, leads: Arguments

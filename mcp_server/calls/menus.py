@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from mcp_server.calls import upstream_listing
 from mcp_server.calls.carriers import format_example_call
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
@@ -23,7 +24,7 @@ from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.schema import format_brief_schema
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import first_sentence, format_count, shorten_text
-from mcp_server.model.tools import Tool
+from mcp_server.model.tools import Arguments, Tool
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.refusals import find_lost_mode
 from mcp_server.policy.router import Route, RouteChoice, route
@@ -116,6 +117,18 @@ class MenuNavigator:
 
     def describe_tools(self, names: Sequence[str]) -> Ending:
         return describe_tools(names, self._build_search_place())
+
+    def list_servers(self) -> Ending:
+        return upstream_listing.list_servers(self._build_search_place())
+
+    def list_server_tools(self, server: str) -> Ending:
+        return upstream_listing.list_server_tools(server, self._build_search_place())
+
+    def find_server_tool(self, server: str, tool: str) -> str | Problem:
+        return upstream_listing.find_server_tool(server, tool, self._build_search_place())
+
+    def find_server_resource(self, server: str, uri: str) -> tuple[str, Arguments] | Problem:
+        return upstream_listing.find_server_resource(server, uri, self._build_search_place())
 
     def _build_search_place(self) -> SearchPlace:
         handle = (self.live.handle or "") if self.has_handle else ""

@@ -225,7 +225,7 @@ class Pipeline:
             await self.refuse_unapproved_call(call, posture, leads)
             return leads
         wanted, judged = self.recorder.prepare_question(call, posture, decision, leads)
-        seen = await to_thread.run_sync(self.recorder.binding.look_around, call, decision)
+        seen = await to_thread.run_sync(self.recorder.binding.look_around, call, decision, leads.get(STANDS, NO_LEADS))
         with mark_asking():
             answer = await self.approvals.ask(call, wanted, decision, judged, {**leads, **seen})
         if isinstance(answer, Problem) and "approval" not in (answer.data or {}):
@@ -249,7 +249,7 @@ class Pipeline:
             facts = await look_up_facts(call.tool, reading, call.arguments, partial(self.failed, call.tool.name))
         if isinstance(facts, Problem):
             return facts
-        return await to_thread.run_sync(self.recorder.binding.find_destinations, call, decision, facts)
+        return await self.recorder.find_leads(call, decision, facts)
 
     async def refuse_unapproved_call(self, call: ResolvedCall, posture: Posture, problem: Problem) -> Ending:
         """Record that a call needed an approval and has none."""

@@ -1,8 +1,8 @@
 """What was requested, by whom, and what may one call request in turn?"""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.model.menus import CARRIERS
@@ -83,6 +83,11 @@ class CallRequest:
     """Switches the client's connection to that place of its session. Returns where it was; None if that is the same
     place."""
     listing: ClientListing = ChangingListing()
+    offer: bool = False
+    """It asks for a resource or prompt of a server, by the name of what that passes through, which is no tool to
+    clients."""
+    collect_meta: Callable[[], Mapping[str, Any]] = dict[str, Any]
+    """Collects what of the request's `_meta` a server behind menugate gets."""
 
 
 @dataclass(frozen=True)
@@ -141,4 +146,5 @@ def build_nested_call(
             f"`{call.tool.name}` cannot call `{tool}`: calls can be nested at most {DEEPEST} deep.",
         )
     within = ParentCall(call.tool.name, record, depth, call.loose)
-    return replace(call.request, tool=tool, arguments=arguments, live=call.live, within=within)
+    offer = named is not None and not named.is_listed
+    return replace(call.request, tool=tool, arguments=arguments, live=call.live, within=within, offer=offer)

@@ -48,14 +48,14 @@ class CallResolver:
     async def resolve_call(self, request: CallRequest) -> ResolvedCall | Problem:
         policy = self.current_policy.policy
         tool = policy.tools.get(request.tool)
-        if tool is None:
+        if tool is None or (tool.offers is None) is request.offer:
             return add_lost_mode(build_unknown_tool_problem(request.tool, policy), request.live.session, policy)
         meant = policy.meant(tool.name, request.arguments)
         if meant != request.arguments:
             request = replace(request, arguments=meant)
         if tool.name in CARRIERS:
             request = replace(request, arguments=normalise_carrier_arguments(request.arguments, policy))
-        given = "menu" in request.arguments and not request.within
+        given = "menu" in request.arguments and not (request.within or request.offer)
         handle = find_menu_handle(tool, request.arguments) if given else None
         live = request.live if handle is None else await self._find_live(request, handle)
         if isinstance(live, Problem):
@@ -139,7 +139,7 @@ def unpack_carried_call(carrier: Tool, given: Arguments, policy: Policy, root: s
     tool = policy.tools.get(name)
     if name in (*META_TOOLS, *CARRIERS):
         return Problem(Code.NOT_CARRIED, f"`{name}` is always available.", f"Call `{name}` directly.")
-    if tool is None:
+    if tool is None or not tool.is_listed:
         return build_unknown_tool_problem(name, policy)
     if carrier.name == "menu_read" and not tool.hints.read_only:
         return Problem(
@@ -278,7 +278,7 @@ def advise_other_tools(call: ResolvedCall, problem: Problem, tools: tuple[str, .
 
 
 def build_unknown_tool_problem(name: str, policy: Policy) -> Problem:
-    near = get_close_matches(name, policy.tools, n=1, cutoff=0.7)
+    near = get_close_matches(name, [one for one, tool in policy.tools.items() if tool.is_listed], n=1, cutoff=0.7)
     hint = f" Did you mean `{near[0]}`?" if near else ""
     return Problem(
         Code.UNKNOWN_TOOL,

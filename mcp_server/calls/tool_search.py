@@ -148,7 +148,7 @@ class ToolFinder:
         return self._built[1]
 
     def _build_index(self, policy: Policy) -> ToolIndex:
-        tools = [tool for tool in policy.tools.values() if policy.menus.find_modes_with(tool.name)]
+        tools = [tool for tool in policy.tools.values() if tool.is_listed and policy.menus.find_modes_with(tool.name)]
         return ToolIndex.build(tools, policy.menus, self.load_words())
 
 
@@ -185,7 +185,7 @@ def format_nearest_modes(names: Sequence[str], place: SearchPlace) -> str:
 def describe_tools(names: Sequence[str], place: SearchPlace) -> Ending:
     """Show the whole schemas of tools, as many as fit into an answer."""
     tools = place.policy.tools
-    known = [tools[name] for name in dict.fromkeys(names) if name in tools]
+    known = [tools[name] for name in dict.fromkeys(names) if name in tools and tools[name].is_listed]
     offered = {found.tool.name: found for found in list_offered_tools(known, place)}
     unknown = [name for name in names if name not in offered]
     if unknown:

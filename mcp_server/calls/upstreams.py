@@ -1,17 +1,22 @@
 """How does a call reach another server's tool, and what comes back? Through the call's own port, as it was sent."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_server.calls.upstream_client import ServerClient
+from mcp_server.calls.upstream_offers import KnownLinks
+from mcp_server.guards.redaction import Redactor
 from mcp_server.model.context import Context, Progress
 from mcp_server.model.results import Code, Ending, Problem, Refusal, Relayed
-from mcp_server.model.tools import Arguments, Tool
-from mcp_server.model.upstreams import ResultTrim, UpstreamCaller, Upstreams, WireResult
+from mcp_server.model.tools import Arguments, LazyFunction, Tool
+from mcp_server.model.upstreams import MountBinding, ResultTrim, UpstreamCaller, Upstreams, WireResult
+from mcp_server.policy.upstream_offers import GET_PROMPT, READ_RESOURCE, is_offered, is_withheld
 from mcp_server.policy.upstream_tools import RELAY
 from mcp_server.policy.upstream_trim import trim_result
+from mcp_server.policy.upstream_uris import list_uris, prefix_block, prefix_meta
 
 if TYPE_CHECKING:
     from mcp_server.calls.request import ResolvedCall
@@ -22,11 +27,13 @@ NO_SERVERS = Problem(Code.NOT_GRANTED, "this tool may not reach other servers.",
 
 
 async def relay_call(
-    server: str, tool: str, trim: ResultTrim, definition: str, context: Context, arguments: Arguments
+    server: str, tool: str, trim: ResultTrim, binding: MountBinding, context: Context, arguments: Arguments
 ) -> Ending:
-    """`definition` is for the port of the call, which reads it from the tool that was decided about."""
     result = await context.upstreams.call_tool(server, tool, arguments)
-    return trim_result(read_result(server, result), trim)
+    relayed = trim_result(read_result(server, result), trim)
+    context.upstreams.note_links(server, list_uris(relayed.blocks))
+    blocks = tuple(prefix_block(binding.uri_prefix, block) for block in relayed.blocks)
+    return replace(relayed, blocks=blocks, extra=prefix_meta(binding.uri_prefix, relayed.extra))
 
 
 def read_result(server: str, result: WireResult) -> Relayed:
@@ -60,24 +67,65 @@ class GrantedUpstreams:
     upstreams: Upstreams | None
     call: "ResolvedCall"
     caller: UpstreamCaller
+    links: KnownLinks = field(default_factory=KnownLinks)
 
     async def call_tool(self, server: str, tool: str, arguments: Arguments) -> WireResult:
         if self.upstreams is None or not is_tool_of(self.call.tool, server, tool):
             raise Refusal(NO_SERVERS)
         return await self.upstreams.call_tool(server, tool, arguments, self.caller)
 
+    async def read_resource(self, server: str, uri: str) -> WireResult:
+        tool = self.call.tool
+        if self.upstreams is None or not _passes(tool, READ_RESOURCE, server) or self.call.arguments.get("uri") != uri:
+            raise Refusal(NO_SERVERS)
+        linked = self.links.has(self.caller.principal, server, uri) and not is_withheld(tool, uri)
+        if not (linked or is_offered(tool, uri)):
+            message = f"the server `{server}` has no resource at that address that the user approved."
+            raise Refusal(Problem(Code.NOT_FOUND, message, "Read one that is listed, or that a result names."))
+        return await self.upstreams.read_resource(server, uri, self.caller)
 
-def grant_upstreams(find: Callable[[], Upstreams | None], call: "ResolvedCall", progress: Progress) -> GrantedUpstreams:
-    session = call.live.session
-    definition = get_definition(call.tool)
-    caller = UpstreamCaller(session.principal, session.id, call.request.client, progress, definition=definition)
-    return GrantedUpstreams(find(), call, caller)
+    async def get_prompt(self, server: str, prompt: str, arguments: Mapping[str, str]) -> WireResult:
+        asked = self.call.arguments
+        same = (asked.get("name"), asked.get("arguments", {})) == (prompt, arguments)
+        if self.upstreams is None or not _passes(self.call.tool, GET_PROMPT, server) or not same:
+            raise Refusal(NO_SERVERS)
+        return await self.upstreams.get_prompt(server, prompt, arguments, self.caller)
+
+    def note_links(self, server: str, uris: Iterable[str]) -> None:
+        self.links.add(self.caller.principal, server, uris)
+
+
+def build_upstream_grants(
+    find: Callable[[], Upstreams | None], redactor: Redactor
+) -> Callable[["ResolvedCall", Progress], GrantedUpstreams]:
+    return partial(grant_upstreams, find, redactor, KnownLinks())
+
+
+def grant_upstreams(
+    find: Callable[[], Upstreams | None],
+    redactor: Redactor,
+    links: KnownLinks,
+    call: "ResolvedCall",
+    progress: Progress,
+) -> GrantedUpstreams:
+    session, request = call.live.session, call.request
+    server = (call.tool.written or "").partition(":")[0]
+    client, meta = ServerClient(request.client, server, redactor), request.collect_meta()
+    lasting, definition = not call.live.passing, get_definition(call.tool)
+    caller = UpstreamCaller(session.principal, session.id, client, progress, meta, definition, lasting)
+    return GrantedUpstreams(find(), call, caller, links)
+
+
+def _passes(tool: Tool, run: LazyFunction, server: str) -> bool:
+    """True if this is what the resources, or the prompts, of that server pass through."""
+    runs = tool.run
+    return isinstance(runs, partial) and runs.func is run and runs.args[:1] == (server,)
 
 
 def get_definition(tool: Tool) -> str:
     """Return the digest of the server's definition that the tool was built from."""
     run = tool.run
-    return cast(str, run.args[3]) if isinstance(run, partial) and run.func is RELAY else ""
+    return cast(MountBinding, run.args[3]).digest if isinstance(run, partial) and run.func is RELAY else ""
 
 
 def is_tool_of(tool: Tool, server: str, name: str) -> bool:

@@ -163,6 +163,9 @@ class CommandLine:
     async def announce_change(self, what: str, uri: str = "") -> None:
         """Do nothing: the command line keeps no tool list."""
 
+    async def end_elicitation(self, elicitation: str) -> None:
+        """Do nothing: the command line opens no addresses."""
+
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         note(f"{level}: {data if isinstance(data, str) else json.dumps(data, default=str)}")
 

@@ -164,6 +164,7 @@ def show_view(view: "UpstreamView", redactor: "Redactor") -> None:
         rows.append(("approved", format_time(view.approved_at)))
     if view.modes:
         rows.append(("modes", ", ".join(view.modes)))
+    rows += [("shared by", f"process {one.pid}, in {one.workspace}") for one in view.holders]
     if rows:
         print_table([(f"  {what}", redactor.redact(text)) for what, text in rows])
     if mount is not None and catalogue is None and not mount.disabled:

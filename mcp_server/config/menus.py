@@ -120,7 +120,7 @@ class ModeDraft:
         words = {name: word.text for name, word in self.texts.items()}
         tools = tuple(tool.text for tool in self.tools)
         triggers = tuple(word.text for word in self.triggers)
-        return Mode(self.name.text, tools=tools, triggers=triggers, everywhere=self.everywhere, **words)
+        return Mode(self.name.text, tools=tools, triggers=triggers, behind=(), everywhere=self.everywhere, **words)
 
 
 @dataclass(frozen=True, slots=True)

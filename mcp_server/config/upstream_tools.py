@@ -16,6 +16,7 @@ from mcp_server.model.tools import Arguments, Tool
 from mcp_server.model.upstreams import Catalogue, Mount
 from mcp_server.policy.arguments import add_fixed_arguments, build_argument_check
 from mcp_server.policy.rules import compile_mounted_rules
+from mcp_server.policy.upstream_offers import add_offers_to_modes, build_offer_tools
 from mcp_server.policy.upstream_pins import CataloguePart, JudgedCatalogue
 from mcp_server.policy.upstream_tools import SetAside, ToolBuilder, build_run, list_duplicates
 
@@ -81,7 +82,7 @@ def mount_catalogues(configuration: "Configuration", mounted: MountedTools) -> "
         if judged.admitted:
             admitted[mount.name] = judged.admitted
         more, without = builder.build_tools(mount, judged.offered.tools, approved=True)
-        tools += more
+        tools += (*more, *build_offer_tools(mount, judged))
         aside += without
         quarantined = [one for one in judged.quarantined if one.part.kind == "tool"]
         aside += [SetAside(mount.name, to_one_line(one.part.name), f"it {one.reason}") for one in quarantined]
@@ -148,9 +149,11 @@ def _build_menus(menus: Menus, mounted: MountedTools, tools: Mapping[str, Tool])
     """Fill in the tools of servers, and add a mode for every server that no menu names."""
 
     def find_tools(entry: str) -> list[str]:
-        return [tool.name for tool in tools.values() if tool.written and fnmatchcase(tool.written, entry)]
+        listed = (tool for tool in tools.values() if tool.is_listed)
+        return [tool.name for tool in listed if tool.written and fnmatchcase(tool.written, entry)]
 
     named = {server for mode in menus for server in mode.servers}
     unnamed = [mount for mount in mounted.mounts if mount.name not in named]
     more = build_server_modes(unnamed, menus, mounted.waiting)
-    return Menus((*menus.modes, *more)).expand(find_tools)
+    whole = Menus((*menus.modes, *more))
+    return add_offers_to_modes(whole.expand(find_tools), {mode.name: mode.servers for mode in whole}, tools)

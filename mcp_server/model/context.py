@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mcp_server.model.upstreams import UpstreamAccess
 
 
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
 class Progress(Protocol):
     """Reports progress if the client asked for it; otherwise does nothing."""
 
@@ -67,6 +70,10 @@ class Client(Protocol):
         ...
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None: ...
+
+    async def end_elicitation(self, elicitation: str) -> None:
+        """Tell the client that what it was asked to do in a browser is done."""
+        ...
 
 
 class Person(Protocol):
@@ -123,6 +130,20 @@ class Navigator(Protocol):
 
     def describe_tools(self, names: Sequence[str]) -> "Ending":
         """Show the whole schemas of tools."""
+        ...
+
+    def list_servers(self) -> "Ending":
+        """List the servers behind menugate."""
+        ...
+
+    def list_server_tools(self, server: str) -> "Ending": ...
+
+    def find_server_tool(self, server: str, tool: str) -> "str | Problem":
+        """Return the name by which `call_tool` calls a server's tool."""
+        ...
+
+    def find_server_resource(self, server: str, uri: str) -> "tuple[str, Arguments] | Problem":
+        """Return with what `call_tool` reads a server's resource."""
         ...
 
     async def leave(self) -> "Ending": ...

@@ -7,6 +7,8 @@ from functools import cached_property
 
 META_TOOLS = ("menu_list", "menu_enter", "menu_exit", "complete", "think", "message_user")
 CARRIERS = ("menu_read", "menu_call")
+SERVER_TOOL = "mcp_tool"
+"""Calls tools of other servers by their names. What it reaches from an endpoint with one mode is in that mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Mode:
     remember: str
     tools: tuple[str, ...]
     triggers: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    """What passes through the gate here and is no tool to clients: the resources and prompts of servers."""
     everywhere: bool = False
     """Its tools are in every list, also at ROOT."""
 
@@ -56,6 +60,10 @@ class Menus:
         """Return the menus with the tools of other servers in place of entries such as `server:*`."""
         return Menus(tuple(mode.expand(find_tools) for mode in self.modes))
 
+    def add_behind(self, find_behind: Callable[[str, tuple[str, ...]], tuple[str, ...]]) -> "Menus":
+        """`find_behind` gets a mode's name and tools."""
+        return Menus(tuple(replace(mode, behind=find_behind(mode.name, mode.tools)) for mode in self.modes))
+
     @cached_property
     def by_name(self) -> Mapping[str | None, Mode]:
         """None is ROOT, which is no mode."""
@@ -70,7 +78,7 @@ class Menus:
     def _by_tool(self) -> dict[str, tuple[Mode, ...]]:
         modes: dict[str, tuple[Mode, ...]] = {}
         for mode in self.modes:
-            for tool in mode.tools:
+            for tool in (*mode.tools, *mode.behind):
                 modes[tool] = (*modes.get(tool, ()), mode)
         return modes
 

@@ -172,6 +172,22 @@ class CallPart:
     """What would be gone after it, as far as the part itself says."""
 
 
+class RunFiles(NamedTuple):
+    """What a call may run, as far as its arguments say."""
+
+    folder: str
+    """Where it starts."""
+    names: tuple[str, ...]
+    """Words that may name a file, or a folder with files that others name."""
+    folders: tuple[str, ...] = ()
+    """Where else it looks for programs."""
+    any_file: bool = True
+    """False if a file counts only if it is marked as a program or named like one."""
+    untold: str = ""
+    """Why the call may run files that it does not name; empty if it may not. Such a call is never approved for a whole
+    session, and only as long as no call has changed anything."""
+
+
 class Loss(NamedTuple):
     does: Literal["deletes", "overwrites"]
     path: str
@@ -212,8 +228,8 @@ class Tool:
     is. Called only if a call needs an approval. The question shows the facts, the approval is bound to their digest,
     and they are looked up again before the call runs. It may read, but must change nothing. If it raises `Refusal`, the
     call ends before the user is asked."""
-    runs_files: Callable[[Arguments], Sequence[str]] | None = None
-    """Lists the files of the workspace that a call would run, relative to the workspace. Called only if a call needs an
+    runs_files: Callable[[Arguments, Mapping[str, str]], RunFiles] | None = None
+    """Says which files of the workspace a call may run, given what `stands_on` found. Called only if a call needs an
     approval. The question names them, and the approval is bound to what they contain."""
     parts: Callable[[Arguments], Sequence[CallPart]] | None = None
     """Lists the parts of what a call does, in order, for the user to see. Called only if a call needs an approval."""
@@ -251,6 +267,8 @@ class Tool:
     """Arguments that no caller can give, although the schema may allow them."""
     entry: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """More of its entry in `tools/list`, in the protocol's shape, such as icons."""
+    offers: Mapping[str, Any] | None = None
+    """What of another server passes through it, and is listed in its stead. Clients neither list nor call it."""
     places: tuple[str, ...] = field(init=False, compare=False)
     """The arguments that name places in the workspace."""
 
@@ -259,6 +277,10 @@ class Tool:
             object.__setattr__(self, "hints", HINTS.get(self.effect, UNSAID))
         subject = (self.subject[0],) if self.subject and self.subject[1] is RuleSubject.PATH else ()
         object.__setattr__(self, "places", self.paths or subject)
+
+    @property
+    def is_listed(self) -> bool:
+        return self.offers is None
 
     @property
     def offered(self) -> Schema:

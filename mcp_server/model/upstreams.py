@@ -4,7 +4,7 @@
 protocol's own shape, as JSON values, so that nothing a server sends is lost on its way to the client.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -137,6 +137,20 @@ class Mount:
     call_seconds: float = 60.0
     idle_seconds: float = 600.0
 
+    @property
+    def uri_prefix(self) -> str:
+        """What the addresses of its resources begin with here; empty if they stay as they are."""
+        return self.slug if self.prefixed else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MountBinding:
+    """Which definition of a server a tool was built from."""
+
+    digest: str
+    uri_prefix: str
+    """What stands before the addresses in its results."""
+
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
@@ -193,6 +207,8 @@ class UpstreamCaller:
     definition: str = ""
     """The digest of the server's definition that the call was judged by; empty if nothing was judged. A server that is
     defined differently by then does not get the call."""
+    lasting: bool = True
+    """False if the session ends with this request, so that the answer to a question comes in another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +228,18 @@ class UpstreamAccess(Protocol):
 
     async def call_tool(self, server: str, tool: str, arguments: Arguments) -> WireResult:
         """Call the tool that this call is about, by the server's own name for it; any other is refused."""
+        ...
+
+    async def read_resource(self, server: str, uri: str) -> WireResult:
+        """Read the resource that this call is about, by the server's own address."""
+        ...
+
+    async def get_prompt(self, server: str, prompt: str, arguments: Mapping[str, str]) -> WireResult:
+        """Get the prompt that this call is about."""
+        ...
+
+    def note_links(self, server: str, uris: Iterable[str]) -> None:
+        """Remember addresses that the server has named in a result: its client may read them, listed or not."""
         ...
 
 

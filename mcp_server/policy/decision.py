@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from mcp_server.model.menus import META_TOOLS
+from mcp_server.model.menus import META_TOOLS, SERVER_TOOL
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, SandboxState, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, RunControl, WorkMode
 from mcp_server.model.sessions import Hold, Holder, Session
@@ -147,9 +147,10 @@ def refuse_by_rules(case: DecisionCase, kind: RuleKind) -> Decision | None:
 
 def check_mode(case: DecisionCase) -> Decision | None:
     mode = case.policy.menus.by_name.get(case.session.mode)
-    if case.tool.meta or (mode and case.tool.name in mode.tools):
+    if case.tool.meta or (mode and (case.tool.name in mode.tools or case.tool.name in mode.behind)):
         return None
-    if (case.session.flat or case.call.within) and case.policy.menus.find_modes_with(case.tool.name):
+    shut_in = case.session.pinned and case.call.within == SERVER_TOOL
+    if (case.session.flat or (case.call.within and not shut_in)) and case.policy.menus.find_modes_with(case.tool.name):
         return None
     if case.tool.name in case.policy.menus.tools_everywhere and not case.session.pinned:
         return None

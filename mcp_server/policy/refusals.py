@@ -48,7 +48,7 @@ def make_refusal(layer: Layer, code: Code, reason: str, way_out: str, rule: str 
 
 
 def refuse_unknown_tool(name: str, policy: Policy) -> Decision:
-    near = find_nearest_name(name, policy.tools)
+    near = find_nearest_name(name, [one for one, tool in policy.tools.items() if tool.is_listed])
     way_out = LIST_MODES
     if near:
         modes = policy.menus.find_modes_with(near)
@@ -211,7 +211,7 @@ def refuse_useless_question(tool: Tool, demand: Demand, session: Session, postur
 
 def find_mode_with(tools: tuple[str, ...], session: Session, policy: Policy) -> Mode | None:
     """Find a mode in which the session can call all of these, preferably the current one."""
-    modes = [mode for mode in policy.menus.modes if tools and set(tools) <= set(mode.tools)]
+    modes = [mode for mode in policy.menus.modes if tools and set(tools) <= {*mode.tools, *mode.behind}]
     current = next((mode for mode in modes if mode.name == session.mode), None)
     return current or (modes[0] if modes and (session.flat or not session.pinned) else None)
 

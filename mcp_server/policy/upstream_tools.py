@@ -12,11 +12,12 @@ from typing import Any, TypeAlias, cast
 
 from mcp_server.model.text import CONTROLS, INVISIBLE, quote_text, to_one_line
 from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Confirmation, LazyFunction, Run, Schema, Tool
-from mcp_server.model.upstreams import Definition, Mount, ToolShape
+from mcp_server.model.upstreams import Definition, Mount, MountBinding, ToolShape
 from mcp_server.policy.upstream_effects import ToolEffect, judge_tool
 from mcp_server.policy.upstream_names import UNCHANGED, format_written_name, slug_tool
 from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.policy.upstream_schemas import find_schema_fault, leave_out_arguments, normalize_schema
+from mcp_server.policy.upstream_uris import prefix_meta
 
 MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_BYTES = 1024
@@ -93,7 +94,7 @@ class ToolBuilder:
             shown=_build_shown_schema(schema, shape),
             fixed=shape.fix,
             hidden=shape.hide | fixed,
-            entry=_build_entry(definition, effect),
+            entry=_build_entry(definition, effect, mount.uri_prefix),
             timeout=shape.seconds or mount.call_seconds,
         )
         if effect.asks:
@@ -116,7 +117,7 @@ class ToolBuilder:
 def build_run(mount: Mount, tool: str) -> Run:
     """Build the code that calls a tool of a server by the server's own name for it. The digest binds it to the server
     as it is defined now: a call is judged by it, and must not reach another that has the name by then."""
-    return partial(RELAY, mount.name, tool, mount.result, compute_mount_digest(mount))
+    return partial(RELAY, mount.name, tool, mount.result, MountBinding(compute_mount_digest(mount), mount.uri_prefix))
 
 
 class UnusableTool(Exception):
@@ -185,9 +186,11 @@ def _without_unsafe_header(name: str, schema: Any) -> Any:
     return {key: value for key, value in given.items() if key != HEADER or not SECRET_ARGUMENT.search(name)}
 
 
-def _build_entry(definition: Definition, effect: ToolEffect) -> dict[str, Any]:
+def _build_entry(definition: Definition, effect: ToolEffect, prefix: str) -> dict[str, Any]:
     """Collect what clients see besides: annotations that you approved, icons, and `_meta`."""
     kept = {key: definition[key] for key in SHOWN_SEPARATELY[1:] if key in definition}
+    if isinstance(kept.get("_meta"), Mapping):
+        kept["_meta"] = prefix_meta(prefix, kept["_meta"])
     if len(json.dumps(kept)) > MAX_ENTRY_CHARS:
         raise UnusableTool("its icons and `_meta` are too large")
     return kept | ({"annotations": effect.annotations} if effect.annotations is not None else {})

@@ -1,9 +1,11 @@
 """What is recorded, and what makes the record hard to deny?"""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mcp_server.model.tools import READING
 from mcp_server.state.engine.chain import Checkpoint
 from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
@@ -89,6 +91,21 @@ def build_call_fields(judged: Judged) -> dict[str, Any]:
         **({"within": origin.within} if origin.within else {}),
         **({"question": judged.question} if isinstance(judged, QuestionRow) else {}),
     }
+
+
+MOST_LOOKED_AT = 200
+"""Calls. An approval that was asked for earlier than that many calls ago depends on all of them."""
+
+
+def find_last_change(view: View) -> tuple[int, str] | None:
+    """Return the number and the tool of the newest call that may have changed something; None if it is too far back."""
+    rows = view.fetch_all(
+        "SELECT seq, body FROM ledger WHERE kind = :intent ORDER BY seq DESC LIMIT :most",
+        intent=str(RowKind.INTENT),
+        most=MOST_LOOKED_AT,
+    )
+    calls = ((row["seq"], json.loads(row["body"])) for row in rows)
+    return next(((seq, str(call["tool"])) for seq, call in calls if call.get("effect") not in READING), None)
 
 
 def sign_checkpoint(tx: Transaction) -> bool:

@@ -15,7 +15,7 @@ import anyio
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_one_line
 from mcp_server.model.upstreams import HttpTarget, UpstreamCaller, WireResult
-from mcp_server.upstreams.connection import Connection
+from mcp_server.upstreams.connection import ELICITATION_DONE, Connection
 from mcp_server.upstreams.instance import UpstreamInstance
 from mcp_server.upstreams.messages import LinkClosed
 from mcp_server.upstreams.peer import (
@@ -35,6 +35,7 @@ from mcp_server.upstreams.questions import (
     Round,
     build_round_of_request,
     find_missing_ability,
+    list_elicitations,
     read_round_of_result,
 )
 
@@ -239,12 +240,15 @@ class UpstreamCall:
             await connection.peer.reply(current.asked, answers if isinstance(answers, UpstreamError) else answers[""])
 
     async def _ask_user(self, current: Round) -> Answers | UpstreamError:
+        assert self._connection is not None and self._request is not None
         roots = {key: self._list_roots() for key, (method, _) in current.questions.items() if method != ELICIT}
         theirs = {key: one for key, one in current.questions.items() if key not in roots}
         if not theirs:
             return roots
         if missing := find_missing_ability(theirs, self.caller):
             return UpstreamError(INVALID_REQUEST, f"this client does not support {missing}")
+        for elicitation in list_elicitations(theirs.values()):
+            self._connection.note_elicitation(elicitation, self._request, self.caller)
         try:
             return {**roots, **await current.ask(self.instance.mount.name, self.caller, theirs)}
         except Refusal:
@@ -279,6 +283,8 @@ class UpstreamCall:
             if self.caller.progress is not None and (amount := read_number(done)) is not None:
                 words = message if isinstance(message, str) else None
                 await self.caller.progress(amount, read_number(total), words)
+        elif method == ELICITATION_DONE:
+            await self.caller.client.end_elicitation(str(params.get("elicitationId")))
         elif isinstance(level := params.get("level"), str):
             logger = params.get("logger")
             await self.caller.client.log(level, params.get("data"), logger if isinstance(logger, str) else None)

@@ -10,6 +10,7 @@ import anyio
 from mcp_server.model.upstreams import Mount, UpstreamCaller
 from mcp_server.upstreams.catalogue import LISTS
 from mcp_server.upstreams.handshake import Agreement
+from mcp_server.upstreams.log_levels import LogLevels, drop_level
 from mcp_server.upstreams.messages import Link
 from mcp_server.upstreams.peer import (
     INVALID_REQUEST,
@@ -29,6 +30,9 @@ CHANGED_LISTS: Mapping[str, frozenset[str]] = {
     "notifications/resources/list_changed": frozenset({"resources", "templates"}),
 }
 
+ELICITATION_DONE = "notifications/elicitation/complete"
+MAX_ELICITATIONS = 64
+"""That are open; of more, the oldest are forgotten."""
 SETTLE_SECONDS = 5.0
 """For a server to say that it watches a resource."""
 UNCLEAR = "several calls are running, and menugate cannot tell which of them asks"
@@ -62,8 +66,15 @@ class Connection:
     """The resources that the server says it watches for us."""
     settled: anyio.Event = field(default_factory=anyio.Event)
     """Set whenever `watched` changes."""
+    log_levels: LogLevels = field(default_factory=LogLevels)
+    elicitations: dict[str, tuple[OpenRequest, UpstreamCaller]] = field(
+        default_factory=dict[str, tuple[OpenRequest, UpstreamCaller]]
+    )
+    """Who was asked to open an address, and for which call, by the server's own name for it."""
     answered: int = 0
     """Calls that it answered."""
+    watchers: list[Callable[[Noticed], None]] = field(default_factory=list[Callable[[Noticed], None]])
+    """Receive everything that the server says of its own accord."""
     peer: Peer = field(init=False)
     _unclear: deque[Asked] = field(default_factory=deque[Asked])
 
@@ -74,7 +85,11 @@ class Connection:
         self, method: str, params: Mapping[str, Any], caller: UpstreamCaller, more: Mapping[str, str]
     ) -> OpenRequest:
         """`more`: further HTTP headers."""
+        metas = (*(running.meta for running in self.calls.values()), caller.meta)
+        await self.log_levels.adjust(self.peer, self.agreement, metas)
         stamped, headers = self.agreement.stamp(method, params)
+        if not self.agreement.modern:
+            stamped = drop_level(stamped)
         headers.update(more)
         request = await self.peer.send_request(method, stamped, headers, reports=caller.progress is not None)
         self.calls[request] = caller
@@ -146,6 +161,8 @@ class Connection:
         request.put(asked)
 
     def _take_notice(self, notice: Noticed) -> None:
+        for watcher in self.watchers:
+            watcher(notice)
         if lists := CHANGED_LISTS.get(notice.method):
             self.mark_stale(lists)
         elif notice.method == "notifications/resources/updated":
@@ -154,8 +171,26 @@ class Connection:
         elif notice.method == "notifications/subscriptions/acknowledged":
             self._take_watched(notice.params.get("notifications"))
         elif notice.method == "notifications/message":
-            for request in self.calls:
-                request.put(notice)
+            # Nothing says to which call it belongs, and another person's is none of this one's business.
+            if len({caller.principal for caller in self.calls.values()}) == 1:
+                for request in self.calls:
+                    request.put(notice)
+        elif notice.method == ELICITATION_DONE:
+            self._take_done_elicitation(notice)
+
+    def note_elicitation(self, elicitation: str, request: OpenRequest, caller: UpstreamCaller) -> None:
+        if len(self.elicitations) >= MAX_ELICITATIONS:
+            del self.elicitations[next(iter(self.elicitations))]
+        self.elicitations[elicitation] = request, caller
+
+    def _take_done_elicitation(self, notice: Noticed) -> None:
+        """Tell the client that was asked, even if the call has ended by now."""
+        elicitation = notice.params.get("elicitationId")
+        request, caller = self.elicitations.pop(str(elicitation), (None, None))
+        if request is not None and request in self.calls:
+            request.put(notice)
+        elif caller is not None:
+            self.peer.run_soon(caller.client.end_elicitation, str(elicitation))
 
     def _take_watched(self, honoured: Any) -> None:
         uris: Any = cast(dict[str, Any], honoured).get("resourceSubscriptions") if isinstance(honoured, dict) else None

@@ -23,6 +23,8 @@ from mcp_server.upstreams.connection import Connection
 from mcp_server.upstreams.handshake import agree
 from mcp_server.upstreams.messages import Link, LinkClosed, LoginRequired
 from mcp_server.upstreams.peer import UpstreamError
+from mcp_server.upstreams.sharing.guest import build_connection
+from mcp_server.upstreams.sharing.holder import open_to_guests
 from mcp_server.upstreams.subscriptions import Subscriptions
 
 MAX_STARTS = 4
@@ -30,6 +32,8 @@ SLOT_SECONDS = 5.0
 """A server that takes longer to start no longer counts as one of those that start at once: it is waiting."""
 RELIST_SECONDS = 0.25
 MAX_DELAY_SECONDS = 60.0
+GUEST_SECONDS = 5.0
+"""Guests go by themselves when they are idle; the holder waits this much longer for them."""
 PATIENCE_SECONDS = 2.0
 """A call waits this long for the next try; if that is further away, it is answered at once."""
 
@@ -71,6 +75,8 @@ class UpstreamInstance:
     """The sessions that watch a resource, by its URI. It is kept running for them."""
     starts: int = 0
     """How often it started."""
+    guests: int = 0
+    """Other processes that use it."""
     _connection: Connection | None = None
     _task: "asyncio.Task[None] | None" = None
     _ready: anyio.Event = field(default_factory=anyio.Event)
@@ -170,7 +176,7 @@ class UpstreamInstance:
         async with self._take_slot() as slot:
             with anyio.CancelScope(deadline=anyio.current_time() + self.mount.start_seconds) as limit:
                 async with self.open_link() as link, anyio.create_task_group() as tasks:
-                    connection = Connection(self.mount, link, self.workspace, self.events.on_updated)
+                    connection = build_connection(self.mount, link, self.workspace, self.events.on_updated)
                     tasks.start_soon(self._receive, connection)
                     try:
                         connection.agreement = await agree(connection.peer, self.mount.era, self.mount.roots)
@@ -184,6 +190,7 @@ class UpstreamInstance:
                     self._set_state(UpstreamState.READY)
                     self._ready.set()
                     self.starts += 1
+                    open_to_guests(link, self, connection)
                     tasks.start_soon(self._keep_catalogue, connection)
                     tasks.start_soon(Subscriptions(connection, self.subscribers).keep)
                     await self._wait_for_end(connection)
@@ -222,7 +229,8 @@ class UpstreamInstance:
     async def _wait_for_end(self, connection: Connection) -> None:
         while connection.peer.ended is None and not self._stopping:
             in_use = self.users or (self.subscribers and not self._retiring)
-            idle = 0.0 if self._retiring else self.mount.idle_seconds
+            idle = self.mount.idle_seconds + (GUEST_SECONDS if self.guests else 0)
+            idle = 0.0 if self._retiring else idle
             left = math.inf if in_use else idle - (time.monotonic() - self.used)
             if left <= 0:
                 return
@@ -239,6 +247,15 @@ class UpstreamInstance:
         self.used = time.monotonic()
         if not self.users:
             self._wake.set()
+
+    def add_guest(self) -> None:
+        """Another process uses it from now on, for as long as it would keep one of its own without a call."""
+        self.guests += 1
+        self.used = time.monotonic()
+
+    def remove_guest(self) -> None:
+        self.guests -= 1
+        self._wake.set()
 
     def add_note(self, method: str, result: WireResult) -> WireResult:
         """Tell a session once that its server was started again, and so knows nothing of earlier calls."""

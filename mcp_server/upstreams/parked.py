@@ -67,4 +67,5 @@ class ParkedCalls:
 
 
 def bind(mount: str, method: str, params: Mapping[str, Any], caller: UpstreamCaller) -> Binding:
-    return caller.principal, caller.session, mount, method, json.dumps(params, sort_keys=True)
+    session = caller.session if caller.lasting else ""
+    return caller.principal, session, mount, method, json.dumps(params, sort_keys=True)

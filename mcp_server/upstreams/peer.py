@@ -6,7 +6,7 @@ request reads it in its own task. What belongs to no request is dropped and coun
 
 import itertools
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -184,9 +184,12 @@ class Peer:
         if self.ended is None:
             await self.link.send({"jsonrpc": "2.0", "id": asked.id, **end}, {})
 
-    def reply_soon(self, asked: Asked, result: Mapping[str, Any] | UpstreamError) -> None:
+    def run_soon(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         if self._tasks is not None:
-            self._tasks.start_soon(self._reply_quietly, asked, result)
+            self._tasks.start_soon(work, *given)
+
+    def reply_soon(self, asked: Asked, result: Mapping[str, Any] | UpstreamError) -> None:
+        self.run_soon(self._reply_quietly, asked, result)
 
     async def _reply_quietly(self, asked: Asked, result: Mapping[str, Any] | UpstreamError) -> None:
         try:

@@ -73,6 +73,12 @@ def find_missing_ability(questions: Mapping[str, WireQuestion], caller: Upstream
     return None
 
 
+def list_elicitations(questions: Iterable[WireQuestion]) -> list[str]:
+    """List the server's own names for what the user does in a browser."""
+    named = (params.get("elicitationId") for _, params in questions if params.get("mode") == "url")
+    return [one for one in named if isinstance(one, str)]
+
+
 def mark_question(mount: str, question: WireQuestion) -> WireQuestion:
     method, params = question
     marked = cast(dict[str, Any], escape_texts(params))

@@ -30,7 +30,7 @@ from mcp_server.upstreams.parked import ParkedCalls
 OpenLink: TypeAlias = Callable[[Mount, str], AbstractAsyncContextManager[Link]]
 """Connects to a mount on behalf of a principal."""
 SHARED_BY: Mapping[Serve, Callable[[UpstreamCaller], str]] = {
-    Serve.SESSION: lambda caller: f"session {caller.principal} {caller.session}",
+    Serve.SESSION: lambda caller: f"session {caller.principal} {caller.session if caller.lasting else ''}",
     Serve.PRINCIPAL: lambda caller: f"principal {caller.principal}",
     Serve.ALL: lambda _: "",
 }

@@ -1,7 +1,7 @@
 """Which servers are behind menugate, what does each offer, and what of it is in force? Nothing is started for this."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
     from mcp_server.config.upstreams import ConfiguredUpstreams
     from mcp_server.settings import Settings
+    from mcp_server.upstreams.sharing.place import InstanceHolder
 
 
 class ApprovalState(StrEnum):
@@ -66,6 +67,8 @@ class UpstreamView:
     """What a model reads of each tool in force, by the tool's name here."""
     faults: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    holders: Sequence["InstanceHolder"] = ()
+    """The menugate processes that run such a server and share it."""
 
     @property
     def target(self) -> Sequence[tuple[str, str]]:
@@ -91,6 +94,7 @@ class UpstreamView:
             "aside": [{"tool": one.tool, "reason": one.reason} for one in self.aside],
             "faults": list(self.faults),
             "warnings": list(self.warnings),
+            "shared_by": [{"pid": one.pid, "workspace": one.workspace} for one in self.holders],
         }
 
 
@@ -121,7 +125,14 @@ def collect_upstreams(
     broken = [
         UpstreamView(name, ApprovalState.BROKEN, faults=list_texts(upstreams.faults, name)) for name in upstreams.broken
     ]
-    return [*views, *broken]
+    return [*add_holders(views, settings), *broken]
+
+
+def add_holders(views: Sequence[UpstreamView], settings: "Settings") -> list[UpstreamView]:
+    from mcp_server.upstreams.sharing.place import load_holders
+
+    holders = load_holders(settings.secrets) if settings.secrets else []
+    return [replace(view, holders=[one for one in holders if one.server == view.name]) for view in views]
 
 
 def list_texts(faults: Sequence[Any], server: str) -> list[str]:
@@ -138,7 +149,8 @@ def build_view(
     mounted, policy = configuration.mounted, configuration.policy
     catalogue = mounted.catalogues.get(mount.name) if mounted else None
     judged = judge_catalogue(compute_mount_digest(mount), catalogue or Catalogue(), approval, mount.changes)
-    tools = [tool for tool in policy.tools.values() if (tool.written or "").partition(":")[0] == mount.name]
+    of_mount = (tool for tool in policy.tools.values() if (tool.written or "").partition(":")[0] == mount.name)
+    tools = [tool for tool in of_mount if tool.is_listed]
     names = {tool.name for tool in tools}
     return UpstreamView(
         name=mount.name,

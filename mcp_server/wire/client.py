@@ -6,6 +6,7 @@ from earlier rounds travel inside that state.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from mcp_types import CONNECTION_CLOSED, LOG_LEVEL_META_KEY, MISSING_REQUIRED_CL
 from pydantic import BaseModel, ValidationError
 
 from mcp_server.calls.request import Interruption
+from mcp_server.model.context import LOG_LEVELS
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.wire.caller import Caller, Context, get_connection
 from mcp_server.wire.notifications import Notifier
@@ -31,9 +33,15 @@ NO_ANSWER: Mapping[str, Any] = {"action": "cancel"}
 """What an answer of the wrong shape counts as."""
 CLOSED = (CONNECTION_CLOSED, "Connection closed")
 """How the SDK ends what waits for a client that is gone."""
+ELICITATION_DONE = "notifications/elicitation/complete"
 LOG_LEVEL = "menugate log level"
 """Where a legacy connection keeps the level that `logging/setLevel` set."""
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+UNASKED_LEVEL = "info"
+"""What a client is taken to want that could have said what, and did not."""
+OWN_META = re.compile(r"(?:[\w-]+\.)*(?:modelcontextprotocol|mcp)(?:\.[\w-]+)*/|menugate/")
+MAX_META_CHARS = 20_000
 
 
 class InputRequired(Interruption):
@@ -120,11 +128,15 @@ class ClientChannel:
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         least = self._get_least_level()
-        if least not in LEVELS or LEVELS.index(level) < LEVELS.index(least):
+        if not {least, level}.issubset(LOG_LEVELS) or LOG_LEVELS.index(level) < LOG_LEVELS.index(str(least)):
             return
         params = {"level": level, "data": data} | ({"logger": logger} if logger else {})
         note = types.LoggingMessageNotification.model_validate({"method": "notifications/message", "params": params})
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
+
+    async def end_elicitation(self, elicitation: str) -> None:
+        if self._caller.protocol.asks_in_place:
+            await get_connection(self._ctx).notify(ELICITATION_DONE, {"elicitationId": elicitation})
 
     def _get_least_level(self) -> str | None:
         """A request that may state a level and states none gets no messages; a connection that sets none gets all of
@@ -132,6 +144,19 @@ class ClientChannel:
         if self._caller.protocol.level_per_request:
             return (self._ctx.meta or {}).get(LOG_LEVEL_META_KEY)
         return get_connection(self._ctx).state.get(LOG_LEVEL, "debug")
+
+    def collect_meta(self) -> Mapping[str, Any]:
+        """Collect what of the request's `_meta` a server behind menugate gets: all that is not about the connection to
+        menugate, and how much the client wants to read of its log."""
+        given: Any = (self._ctx.params or {}).get("_meta")
+        meta = cast(dict[str, Any], given) if isinstance(given, dict) else {}
+        kept = {key: value for key, value in meta.items() if key != "progressToken" and not OWN_META.match(key)}
+        if len(json.dumps(kept)) > MAX_META_CHARS:
+            kept = {}
+        level = self._get_least_level()
+        if not self._caller.protocol.level_per_request and LOG_LEVEL not in get_connection(self._ctx).state:
+            level = UNASKED_LEVEL
+        return kept | ({LOG_LEVEL_META_KEY: level} if level in LOG_LEVELS else {})
 
     def _require(self, method: str, params: Mapping[str, Any]) -> None:
         what = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}[

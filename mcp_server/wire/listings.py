@@ -13,6 +13,7 @@ from mcp_server.model.policy import Policy
 from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
 from mcp_server.policy.decision import list_visible_tools
+from mcp_server.policy.upstream_offers import list_offers
 from mcp_server.wire.caller import Caller
 from mcp_server.wire.revisions import COMPLETE, SHOWN, UNCACHED, shape_result
 from mcp_server.wire.translate import prepare_tool
@@ -100,6 +101,18 @@ class Listings:
             self._digests[name] = f"{name} {crc32(to_json(self._get_prepared_tools(SHOWN)[name]))}"
         return self._digests[name]
 
+    def get_offer_keys(self, client: str, session: Session, posture: Posture) -> dict[str, int]:
+        """Return what tells the resources and prompts of servers, as this client sees them, from others."""
+        host = self.hosts.find_host(client)
+        kinds = {"resources": ("resources", "templates"), "prompts": ("prompts",)}
+        if host is None or host.commands is not Commands.PERSON:
+            del kinds["prompts"]
+        listed = {
+            what: [one for kind in parts for one in list_offers(kind, session, posture, self.policy)]
+            for what, parts in kinds.items()
+        }
+        return {what: crc32(to_json(entries)) if entries else 0 for what, entries in listed.items()}
+
     def get_tools_list(self, caller: Caller, session: Session, chosen: Posture) -> dict[str, Any]:
         """Return the answer to `tools/list`; equal requests get the same object."""
         face = self.choose_listing(caller)
@@ -124,6 +137,8 @@ class Listings:
         prepared = self._prepared.get(version)
         if prepared is None:
             prepared = self._prepared[version] = {
-                name: prepare_tool(tool, self.policy.menus, version) for name, tool in self.policy.tools.items()
+                name: prepare_tool(tool, self.policy.menus, version)
+                for name, tool in self.policy.tools.items()
+                if tool.is_listed
             }
         return prepared

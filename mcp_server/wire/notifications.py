@@ -5,7 +5,7 @@ model at the same moment. So the notification goes out first, and the answer to 
 was fetched, half a second at most. A client that once let the half second pass is not waited for again.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -58,11 +58,15 @@ class ClientList:
     tell: Callable[[str, str], Awaitable[None]] | None = None
     """Notifies a legacy connection; None if there are only listen streams."""
     uris: set[str] = field(default_factory=set[str])
+    followed: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict[str, Callable[[], Awaitable[None]]])
+    """Resources of servers that these watch for the client, with what ends that."""
     relists: bool | None = None
     quiet: bool = False
     """List changes go only to listen streams, because a notification would harm this client."""
     shows: tuple[str, ...] | None = None
     """The tools on the list that the client knows or was told to fetch; None while it knows none."""
+    offers: Mapping[str, int] | None = None
+    """What tells the resources and the prompts of servers from others that the client knows."""
     fetch_events: set[anyio.Event] = field(default_factory=set[anyio.Event])
     """One for each call that waits for the list to be fetched."""
 
@@ -132,7 +136,9 @@ class Notifier:
     ) -> None:
         """Notify every client whose list changed, and wait for the caller to fetch its own. `aside` notifies the caller
         again on the stream of its answer, because it may have no other one."""
-        affected = [other for other in self._watches if other.live is live and self._has_list_changed(other, before)]
+        here = [other for other in self._watches if other.live is live]
+        affected = [other for other in here if self._has_list_changed(other, before)]
+        await self._notify_of_offers(here, before)
         if watch not in affected:
             await self._notify(affected)
             return
@@ -153,6 +159,7 @@ class Notifier:
         """Notify about sessions and postures that changed outside a call."""
         affected = [one for one in self._watches if one.live in live_sessions or one.principal in principals]
         await self._notify([one for one in affected if self._has_list_changed(one)])
+        await self._notify_of_offers(affected)
 
     async def announce_change(self, principal: str, what: str, uri: str) -> None:
         connected = [one for one in self._watches if one.principal == principal and one.tell is not None]
@@ -203,6 +210,17 @@ class Notifier:
             shown_before = self._listings.get_list_keys(watch.face, before, posture)
         watch.shows = self._listings.get_list_keys(watch.face, watch.live.session, posture)
         return watch.shows != shown_before
+
+    async def _notify_of_offers(self, watches: Collection[ClientList], before: Session | None = None) -> None:
+        for watch in watches:
+            posture, session = self._posture(watch.principal), watch.live.session
+            known = watch.offers
+            if known is None and before is not None:
+                known = self._listings.get_offer_keys(watch.client, before, posture)
+            watch.offers = self._listings.get_offer_keys(watch.client, session, posture)
+            for what, key in watch.offers.items():
+                if key != (known or {}).get(what, 0):
+                    await self._notify([watch], what)
 
     async def _notify(self, watches: Collection[ClientList], what: str = "tools", uri: str = "") -> None:
         async with anyio.create_task_group() as group:

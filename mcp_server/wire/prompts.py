@@ -164,7 +164,13 @@ class OfferHandlers:
         return NOT_CACHED | {"resourceTemplates": entries}
 
     async def read_resource(self, params: ReadResourceRequestParams, principal: str) -> dict[str, Any]:
-        uri = str(params.uri)
+        found = await self.find_resource(str(params.uri), principal)
+        if found is None:
+            raise build_missing_resource_error(str(params.uri))
+        return found
+
+    async def find_resource(self, uri: str, principal: str) -> dict[str, Any] | None:
+        """Return what is at the address; None if nothing of ours is."""
         for artifact in self.artifacts:
             holes = match_template(artifact.uri_template, uri)
             content = await artifact.read(principal, holes) if holes is not None else None
@@ -176,7 +182,7 @@ class OfferHandlers:
         for template in self.templates:
             if (holes := match_template(template.uri_template, uri)) is not None:
                 return _build_contents(uri, template.media_type, template.read(holes))
-        raise MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
+        return None
 
     async def get_prompt(self, params: GetPromptRequestParams, speaker: PromptCaller, person: bool) -> dict[str, Any]:
         prompt = next((one for one in self.get_offered_prompts(person=True) if one.name == params.name), None)
@@ -219,6 +225,10 @@ class OfferHandlers:
             if artifact.uri_template == ref.get("uri") and artifact.values:
                 return list(await artifact.values(principal, name, typed))
         return []
+
+
+def build_missing_resource_error(uri: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, "there is no resource at that address", {"uri": uri})
 
 
 async def _render_prompt(

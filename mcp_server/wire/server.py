@@ -1,5 +1,6 @@
 """What does the protocol server answer? Every request of every client arrives here and is handed on."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.request import CallRequest, Interruption
 from mcp_server.calls.sessions import Sessions
+from mcp_server.calls.upstream_offers import ServerOffers
 from mcp_server.model.menus import Listing
 from mcp_server.model.results import Ending
 from mcp_server.model.sessions import Session
@@ -38,8 +40,9 @@ from mcp_server.wire.encoding import leave_answer
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import ClientList, Notifier, check_followable, make_aside_teller, make_teller
 from mcp_server.wire.prompts import OfferHandlers, refuse_cursor
-from mcp_server.wire.revisions import shape_result
+from mcp_server.wire.revisions import COMPLETE, shape_result
 from mcp_server.wire.translate import replace_half_surrogates, result_from_ending
+from mcp_server.wire.upstream_offers import ServerOfferHandlers, open_every_mode
 
 log = logging.getLogger("menugate.wire")
 SEALED = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -80,8 +83,13 @@ class Handlers:
     instructions: Callable[[str | None], str]
     schema_of: Callable[[str], dict[str, Any] | None]
     patience: float
+    server_offers: ServerOffers
     _process: ClientList | None = field(default=None)
     """The one client of a stdio process in the modern era, where each request is a new connection."""
+
+    @cached_property
+    def of_servers(self) -> ServerOfferHandlers:
+        return ServerOfferHandlers(self, self.server_offers)
 
     def get_client_list(self, ctx: Context, who: Caller) -> ClientList:
         """Return the client's list and its live session, which last as long as there is a connection to keep them."""
@@ -108,6 +116,8 @@ class Handlers:
     def _forget_client(self, watch: ClientList) -> None:
         self.notices.unwatch(watch)
         self.sessions.close(watch.live)
+        for unfollow in watch.followed.values():
+            asyncio.ensure_future(unfollow())  # noqa: RUF006  # it only takes the client off a list
 
     def _get_pinned_mode(self, who: Caller) -> str | None:
         return self.pinned or who.pinned
@@ -122,7 +132,7 @@ class Handlers:
         return ready
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        ending = await self._run_call(ctx, identify_caller(ctx, self.owner), params.name, params.arguments or {})
+        ending = await self.run_call(ctx, identify_caller(ctx, self.owner), params.name, params.arguments or {})
         return ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
 
     async def answer_plain_call(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -138,7 +148,7 @@ class Handlers:
         fits = isinstance(name, str) and (arguments is None or isinstance(arguments, dict))
         if not (fits and who.ready and who.protocol.takes_our_results):
             return await call_next(ctx)
-        ending = await self._run_call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
+        ending = await self.run_call(ctx, who, cast(str, name), cast(dict[str, Any], arguments or {}))
         answer = ending.answer if isinstance(ending, InputRequired) else result_from_ending(ending)
         return shape_result(answer, who.protocol, self.listings.stamp)
 
@@ -148,10 +158,13 @@ class Handlers:
             return ready
         return leave_answer(ctx.request, ctx.request_id, ready)
 
-    async def _run_call(
-        self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any]
+    async def run_call(
+        self, ctx: Context, who: Caller, name: str, arguments: dict[str, Any], offer: bool = False
     ) -> Ending | InputRequired:
+        """`offer`: what passes through is a resource or prompt of a server."""
         watch = self.get_client_list(ctx, who)
+        if offer:
+            open_every_mode(watch.live)
 
         async def announce_move(live: LiveSession, before: Session) -> None:
             # What the list shows depends on the posture, which may not be loaded yet.
@@ -171,6 +184,8 @@ class Handlers:
             moved=announce_move,
             turn=partial(watch.move_to, self.sessions),
             listing=watch,
+            offer=offer,
+            collect_meta=client.collect_meta,
         )
         try:
             return await self.pipeline.run(request)
@@ -180,7 +195,21 @@ class Handlers:
             raise unsupported.error from None
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return self.offers.list_prompts(params, self.listings.keeps_prompts(identify_caller(ctx, self.owner)))
+        who = identify_caller(ctx, self.owner)
+        person = self.listings.keeps_prompts(who)
+        answer = self.offers.list_prompts(params, person)
+        more = await self.of_servers.list_entries("prompts", ctx, who) if person else []
+        return {**answer, "prompts": [*answer["prompts"], *more]}
+
+    async def list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        answer = self.offers.list_resources(params)
+        more = await self.of_servers.list_entries("resources", ctx, identify_caller(ctx, self.owner))
+        return {**answer, "resources": [*answer["resources"], *more]}
+
+    async def list_templates(self, ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+        answer = self.offers.list_templates(params)
+        more = await self.of_servers.list_entries("templates", ctx, identify_caller(ctx, self.owner))
+        return {**answer, "resourceTemplates": [*answer["resourceTemplates"], *more]}
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         who = identify_caller(ctx, self.owner)
@@ -192,6 +221,10 @@ class Handlers:
             self.listings.may_widen(who, get_client_version(ctx)),
         )
         try:
+            if params.name not in self.offers.prompt_names:
+                found = await self.of_servers.get_prompt(ctx, who, params)
+                if found is not None:
+                    return found
             return await self.offers.get_prompt(params, speaker, self.listings.keeps_prompts(who))
         except InputRequired as waiting:
             return waiting.answer
@@ -199,25 +232,45 @@ class Handlers:
             raise unsupported.error from None
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
-        return await self.offers.read_resource(params, identify_caller(ctx, self.owner).principal)
+        who, uri = identify_caller(ctx, self.owner), str(params.uri)
+        found = await self.offers.find_resource(uri, who.principal)
+        return found if found is not None else await self.of_servers.read_resource(ctx, who, uri)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
         who = identify_caller(ctx, self.owner)
+        theirs = await self.of_servers.complete(ctx, who, params)
+        if theirs is not None:
+            return {"completion": theirs, **COMPLETE}
         return await self.offers.complete(params, who.principal, self.listings.keeps_prompts(who))
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
-        check_followable(params.notifications.resource_subscriptions or ())
+        wanted = params.notifications
+        check_followable(wanted.resource_subscriptions or ())
         who = identify_caller(ctx, self.owner)
         watch = self.get_client_list(ctx, who)
         await self.postures.get_for_display(who.principal)
-        return await self.notices.listen(watch)(ctx, params)
+        followed = await self.of_servers.follow_all(ctx, who, watch, wanted.resource_subscriptions or ())
+        if wanted.resource_subscriptions:
+            wanted = wanted.model_copy(update={"resource_subscriptions": list(followed)})
+        try:
+            return await self.notices.listen(watch)(ctx, params.model_copy(update={"notifications": wanted}))
+        finally:
+            for unfollow in filter(None, followed.values()):
+                await unfollow()
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        self.get_client_list(ctx, identify_caller(ctx, self.owner)).follow_resource(str(params.uri))
+        who, uri = identify_caller(ctx, self.owner), str(params.uri)
+        watch = self.get_client_list(ctx, who)
+        watch.follow_resource(uri)
+        if uri not in watch.followed and self.server_offers.find_resource(uri) is not None:
+            watch.followed[uri] = await self.of_servers.follow(ctx, who, watch, uri)
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
-        self.get_client_list(ctx, identify_caller(ctx, self.owner)).uris.discard(str(params.uri))
+        watch = self.get_client_list(ctx, identify_caller(ctx, self.owner))
+        watch.uris.discard(str(params.uri))
+        if unfollow := watch.followed.pop(str(params.uri), None):
+            await unfollow()
         return types.EmptyResult()
 
     async def set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
@@ -286,11 +339,6 @@ def build_server(
     front: Handlers, version: str, secret: bytes, watched: ServerMiddleware[Any] | None = None
 ) -> MenuServer:
     """`watched` is telemetry, outside of everything else; the SDK's own middleware is left out."""
-
-    async def pass_through(answer: Any) -> Any:
-        return answer
-
-    offers = front.offers
     server = MenuServer(
         "menugate",
         version=version,
@@ -301,8 +349,8 @@ def build_server(
         on_call_tool=front.call_tool,
         on_list_prompts=front.list_prompts,
         on_get_prompt=front.get_prompt,
-        on_list_resources=lambda _ctx, params: pass_through(offers.list_resources(params)),
-        on_list_resource_templates=lambda _ctx, params: pass_through(offers.list_templates(params)),
+        on_list_resources=front.list_resources,
+        on_list_resource_templates=front.list_templates,
         on_read_resource=front.read_resource,
         on_completion=front.complete,
         on_subscriptions_listen=front.listen,

@@ -56,6 +56,9 @@ class Friend:
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         self.told.append(("log", level))
 
+    async def end_elicitation(self, elicitation: str) -> None:
+        self.told.append(("ended", elicitation))
+
 
 @dataclass
 class Room:

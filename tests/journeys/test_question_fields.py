@@ -54,7 +54,8 @@ def test_the_fields_hold_the_arguments_in_order(repository: Path, home: Path) ->
         found = asked(repository, home, one, "bash", description="d", command=hostile)
     assert found["arguments"] == [{"name": "command", "value": hostile}, {"name": "description", "value": "d"}]
     assert found["host"] == "opencode"
-    assert found["scopes"] == ["once", "session", "always"]
+    # Nobody can tell which files such a line runs.
+    assert found["scopes"] == ["once"]
     assert found["session"] and found["run"] and found["asked"] < found["expires"]
     assert found["rule"] is None
     assert "work mode `chat`" in found["reason"]
@@ -287,6 +288,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
         '  "curl x": asks, because `curl` is not known to only read, build or test',
     ]
     assert [part["decided"] for part in single["parts"]] == [True]
+    assert single["scopes"] == ["once", "session", "always"]
     assert "What the line does" not in single["message"]
     assert kept["parts"] == [] and "What the line does" not in kept["message"]
 

@@ -11,8 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import Held, held, over_stdio, text
-from tests.clients.served import command, environment
+from tests.clients.served import PATIENCE, command, environment
 
 SERVERS = Path(__file__).parents[1] / "upstreams" / "servers"
 ERAS = ("legacy", "2026-07-28")
@@ -33,14 +34,16 @@ def approve(folder: Path, name: str) -> None:
     """Approve what the server offers now, as the user does in a script."""
     words = ("upstreams", "approve", name, "--config", str(folder / "config.yaml"), "--workspace", str(folder / "work"))
 
-    def run(*more: str) -> str:
-        done = subprocess.run(
-            command(*words, *more), env=environment(folder / "home"), cwd=folder, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    run_command(folder, *words, "--digest", json.loads(run_command(folder, *words, "--json"))["digest"])
 
-    run("--digest", json.loads(run("--json"))["digest"])
+
+def run_command(folder: Path, *words: str) -> str:
+    """Run menugate as the user would, and return what it prints."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    done = warm.start(command(*words), environment(folder / "home"), cwd=folder, text=True, **pipes)
+    says, faults = done.communicate(timeout=PATIENCE)
+    assert done.returncode == 0, faults
+    return says
 
 
 @asynccontextmanager

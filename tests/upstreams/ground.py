@@ -1,5 +1,6 @@
 """What the tests of mounted servers stand on: the real processes, the port over them, and a client that records."""
 
+import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -29,6 +30,8 @@ from mcp_server.upstreams.servers import UpstreamServers
 
 SERVERS = Path(__file__).parent / "servers"
 OWNER = "owner"
+VARIABLES = {**os.environ, "PYTHONPATH": str(SERVERS.parents[2])}
+"""A script in `servers/` may import another."""
 
 
 @dataclass
@@ -43,6 +46,7 @@ class Recorder:
     progressed: list[tuple[float, float | None, str | None]] = field(
         default_factory=list[tuple[float, float | None, str | None]]
     )
+    ended: list[str] = field(default_factory=list[str])
     carried: Collection[str] = ()
 
     def can(self, what: str) -> bool:
@@ -66,6 +70,9 @@ class Recorder:
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         self.logged.append((level, data))
 
+    async def end_elicitation(self, elicitation: str) -> None:
+        self.ended.append(elicitation)
+
     async def note_progress(self, done: float, /, total: float | None = None, message: str | None = None) -> None:
         self.progressed.append((done, total, message))
 
@@ -83,17 +90,17 @@ def script(name: str, *words: str, **more: Any) -> Mount:
 
 @dataclass
 class FarServer:
-    """The ordinary server in a process of its own, over HTTP."""
+    """A server in a process of its own, over HTTP."""
 
     process: "subprocess.Popen[str]"
     port: int
     log: Path
 
     @classmethod
-    def start(cls, log: Path, port: int = 0) -> "FarServer":
-        words = [sys.executable, str(SERVERS / "ordinary.py"), str(port)]
+    def start(cls, log: Path, port: int = 0, name: str = "ordinary") -> "FarServer":
+        words = [sys.executable, str(SERVERS / f"{name}.py"), str(port)]
         with log.open("a") as errors:
-            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=VARIABLES)
         assert process.stdout is not None
         return cls(process, int(process.stdout.readline()), log)
 
@@ -114,19 +121,23 @@ class Ground:
     changes: list[UpstreamChange]
 
 
-@asynccontextmanager
-async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]:
+def build_host(folder: Path, home: Path | None = None) -> CommandHost:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     path = f"/usr/local/bin:/usr/bin:/bin:{Path(sys.executable).parent}"
-    variables = {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(folder)}
+    variables = {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(home or folder)}
     paths = HostPaths(work, folder, (), path, variables)
-    host = CommandHost(
+    return CommandHost(
         paths, Jail(work, ()), PathWatch(work, frozenset()), ProcessLimits(), ChildRegistry(), SandboxChooser(())
     )
+
+
+@asynccontextmanager
+async def grounded(folder: Path, *mounts: Mount) -> AsyncGenerator[Ground, None]:
+    host = build_host(folder)
     opener = LinkOpener(host, folder / "logs", OWNER, Destinations())
     changes: list[UpstreamChange] = []
-    servers = build_upstreams(opener, work, changes.append)
+    servers = build_upstreams(opener, host.paths.workspace, changes.append)
     servers.set_mounts(mounts)
     try:
         yield Ground(servers, host, folder / "logs", changes)

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.upstreams import Mount, ProtocolEra
+from tests.clients.waiting import async_becomes_true
 from tests.upstreams.asking import BOTH, ask, text_of
 from tests.upstreams.ground import Recorder, caller, grounded, script
 
@@ -48,3 +49,11 @@ async def test_a_server_is_refused_what_menugate_does_not_offer(tmp_path: Path) 
         async with grounded(tmp_path, script("raw", "other_requests", roots=roots)) as ground:
             replies = dict(text_of(await ground.servers.call_tool("raw", "one", {}, caller())))
         assert replies == {"sampling/createMessage": -32601, "roots/list": answer, "ping": {}, "nonsense": -32601}
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_the_client_learns_that_the_user_is_done_in_the_browser(tmp_path: Path, later: bool) -> None:
+    client = Recorder(abilities=BOTH)
+    async with grounded(tmp_path, script("raw", "ask_url")) as ground:
+        await ground.servers.call_tool("raw", "one", {"later": later}, caller(client))
+        assert await async_becomes_true(lambda: client.ended == ["e1"])

@@ -1,10 +1,10 @@
-"""Which tools reach beyond one mode? The search for tools, and the names of secrets."""
+"""Which tools reach beyond one mode? The way to other servers, the search for tools, and the names of secrets."""
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.schema import Is, build_schema
-from mcp_server.model.tools import ACTING, HINTS, WARMUP, Effect, LazyFunction, Tool
+from mcp_server.model.tools import ACTING, HINTS, WARMUP, Arguments, Demand, Effect, LazyFunction, RuleSubject, Tool
 
 
 class RequestToolsArguments(TypedDict):
@@ -50,4 +50,36 @@ LIST_SECRETS = Tool(
     hints=HINTS[Effect.SESSION].adjust("it only looks up names", read_only=True, idempotent=True),
 )
 
-TOOLS = (LIST_SECRETS, REQUEST_TOOLS)
+
+class McpToolArguments(TypedDict):
+    command: Annotated[Literal["list_servers", "list_tools", "call_tool", "read_resource"], "What to do"]
+    server: NotRequired[Annotated[str, "The server's name", Is(shortest=1, longest=200)]]
+    options: NotRequired[Annotated[dict[str, Any], "`tool` and `arguments` to call, or `uri` to read"]]
+
+
+def find_mcp_tool_demand(arguments: Arguments) -> Demand:
+    if str(arguments.get("command", "")).startswith("list_"):
+        return Demand(Effect.SESSION, Profile.NORMAL)
+    return Demand(Effect.DELEGATE, Profile.TRUSTED)
+
+
+MCP_TOOL = Tool(
+    name="mcp_tool",
+    title="Use another server",
+    description=(
+        "List other MCP servers and their tools, call a tool or read a resource of one, from any mode. Each call is "
+        "checked like a direct one. "
+        'Example: {"command": "call_tool", "server": "time", "options": {"tool": "now", "arguments": {}}}'
+    ),
+    arguments=build_schema(McpToolArguments),
+    profile=Profile.NORMAL,
+    effect=Effect.SESSION,
+    stages=ACTING,
+    run=LazyFunction("tools.integrations.servers:use_servers"),
+    hints=HINTS[Effect.SESSION].adjust("what it calls may do anything", destructive=True, open_world=True),
+    demand=find_mcp_tool_demand,
+    subject=("command", RuleSubject.TEXT),
+    timeout=900.0,
+)
+
+TOOLS = (MCP_TOOL, LIST_SECRETS, REQUEST_TOOLS)

@@ -1,17 +1,29 @@
 """In which folder will this line run, and in which shell? The same line means something else in another one."""
 
 import posixpath
+import re
 from collections.abc import Mapping
 
 from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.shell import WordRole
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
-from tools.shell.kept_shell import PATIENCE, read_file_facts, read_shell_facts, take_turn
+from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
+from tools.shell.lines import read_line
+from tools.shell.run_files import PROJECT_FOLDERS, STANDS_IN
 from tools.shell.shells import ShellSession
 
+PROGRAM = re.compile(r"[\w./+-]+")
+BUILTIN_NAMES = """
+. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
+eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
+read readarray readonly return set shift shopt source suspend test time times trap true type typeset ulimit umask
+unalias unset wait coproc
+"""
+BUILTINS = frozenset(BUILTIN_NAMES.split())
 NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
 
 
@@ -24,8 +36,9 @@ async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     # A shell that has ended is started again, in `exec_dir`.
     if shell is None or shell.code is not None:
         await _raise_unless_folder(ctx, args.get("exec_dir"))
-        stays = name and not args.get("run_in_background")
-        return await read_file_facts(ctx, args["command"], args.get("exec_dir") or ".") if stays else {}
+        if not name:
+            await to_thread.run_sync(_raise_unless_installed, ctx, args["command"], args.get("exec_dir") or ".")
+        return {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
     async with take_turn(shell, PATIENCE):
         return await read_shell_facts(ctx, shell, args["command"])
@@ -38,9 +51,37 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
         return {}
     if not shell.takes_lines or shell.is_busy or shell.turn.locked():
         runs = shell.command or "a line that was typed before"
-        return {"the shell stands in": shell.describe_folder(), "its id": shell.id, "it runs": runs}
+        return {STANDS_IN: shell.describe_folder(), "its id": shell.id, "it runs": runs}
     async with take_turn(shell, PATIENCE):
         return await read_shell_facts(ctx, shell, args.get("content", ""))
+
+
+def _raise_unless_installed(ctx: Context, text: str, folder: str) -> None:
+    """Refuse a line that is one command whose program does not exist. Of a longer one, a part may run without it."""
+    line = read_line(text)
+    words = line.commands[0].words if line is not None and line.plain else ()
+    if not words or words[0].role is not WordRole.WORD or not PROGRAM.fullmatch(words[0].source):
+        return
+    name = words[0].text
+    if "/" in name:
+        if name.startswith("/") or _exists(ctx, posixpath.join(folder, name)):
+            return
+    elif (
+        name in BUILTINS
+        or ctx.processes.find_program(name)
+        or any(_exists(ctx, posixpath.join(place, name)) for place in PROJECT_FOLDERS)
+    ):
+        return
+    missing = f"There is no {'file' if '/' in name else 'program'} `{name}`, so the line cannot run. Nothing ran."
+    raise Refusal(Problem(Code.NOT_FOUND, missing, "Check the name."))
+
+
+def _exists(ctx: Context, path: str) -> bool:
+    try:
+        ctx.files.get_info(path)
+    except Refusal as refused:
+        return refused.problem.code is not Code.NOT_FOUND
+    return True
 
 
 async def _raise_unless_folder(ctx: Context, wanted: str | None) -> None:

@@ -8,11 +8,10 @@ import posixpath
 import re
 import secrets
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
-from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
@@ -21,13 +20,11 @@ from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
 from tools.shell.classify import classify_line, demand_approval, list_words
 from tools.shell.output import Capture
-from tools.shell.run_files import find_run_files
+from tools.shell.run_files import STANDS_IN, find_run_files
 from tools.shell.shell_state import MISLEADING, REPORTS, ShellState, describe_shell, find_other_meaning, parse_reports
 from tools.shell.shells import ShellSession
 from tools.shell.verdicts import CommandKind
 
-LARGEST = 16 << 20
-"""Bytes of a file whose content an approval is bound to."""
 PATIENCE = 3.0
 """Seconds for a shell to answer about itself."""
 SOURCING = re.compile(r"(?:^|[\s;&|({])(?:\.|source)\s")
@@ -156,26 +153,11 @@ def _find_folder(ctx: Context, shell: ShellSession, now: ShellState | None) -> s
 
 async def read_shell_facts(ctx: Context, shell: ShellSession, line: str) -> Mapping[str, str]:
     """Return what the user has to know about the shell. The turn must be held."""
-    here = {"the shell stands in": shell.describe_folder(), "its id": shell.id}
+    here = {STANDS_IN: shell.describe_folder(), "its id": shell.id}
     now = await read_state(shell)
     uses = set(USED.findall(line))
-    files = await read_file_facts(ctx, line, _find_folder(ctx, shell, now))
-    return {**here, **describe_shell(list_words(line), uses, shell.fresh, now, ctx.files.root), **files}
-
-
-async def read_file_facts(ctx: Context, line: str, folder: str) -> Mapping[str, str]:
-    """Return what the files contain that the line would run, if it starts in this folder."""
-
-    def look() -> list[str]:
-        found: list[str] = []
-        for path in find_run_files(line, folder):
-            with suppress(Refusal):
-                digest = ctx.files.read(path, LARGEST).stamp.digest
-                found.append(f"{path}: {f'SHA-256 {digest}' if digest else 'too large to look at'}")
-        return found
-
-    files = await to_thread.run_sync(look)
-    return {"files that it runs": "\n".join(files)} if files else {}
+    since = {"lines typed into it": str(shell.typed)} if find_run_files(line, ".").untold else {}
+    return {**here, **describe_shell(list_words(line), uses, shell.fresh, now, ctx.files.root), **since}
 
 
 async def require_same_shell(ctx: Context, shell: ShellSession, args: Arguments) -> None:

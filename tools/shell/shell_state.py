@@ -176,7 +176,11 @@ def describe_shell(
         return {"what names mean in it": f"unknown: {CANNOT_TELL}"}
     named = {**now.functions, **now.aliases}
     digest = hashlib.sha256("\n".join(named.values()).encode()).hexdigest()
-    used = {name: now.variables[name] for name in sorted(uses) if name in now.variables and name not in VOLATILE}
+    # Programs load code from where some of these lead, so they matter to whoever approves what a program does.
+    told = {name for name in ENVIRONMENT if now.variables.get(name, "") != fresh.variables.get(name, "")}
+    used = {
+        name: now.variables[name] for name in sorted({*uses, *told}) if name in now.variables and name not in VOLATILE
+    }
     odd = find_odd_programs(now)
     facts = {
         "what the line names is defined in it": "\n".join(text for one, text in named.items() if one in words),

@@ -6,7 +6,7 @@ own variables, never ours, and the supervisor that ends everything it starts.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mcp_server.guards.processes.child import RunningChild
@@ -21,18 +21,37 @@ class UpstreamNotStarted(Exception):
     """The server did not start; the message says why."""
 
 
-async def start_upstream(host: CommandHost, argv: Sequence[str], env: Mapping[str, str], folder: str) -> RunningChild:
-    """Start the server in `folder`; its errors get a pipe of their own."""
+@dataclass(frozen=True, slots=True)
+class UpstreamProgram:
+    """What exactly is started."""
+
+    argv: tuple[str, ...]
+    variables: Mapping[str, str] = field(repr=False)
+    """All of them, except for the mark that names our process."""
+    folder: str
+
+
+def find_upstream_program(
+    host: CommandHost, argv: Sequence[str], env: Mapping[str, str], folder: str
+) -> UpstreamProgram:
+    """Find out what would be started, or raise `UpstreamNotStarted`."""
     if any("\0" in word for word in (*argv, *env, *env.values())):
         raise UpstreamNotStarted("its command contains a NUL character")
     place = Path(host.paths.workspace, folder)
     if not is_folder(str(place)):
         raise UpstreamNotStarted(f"the folder {place} does not exist")
-    launch = build_supervised_launch((_find_command(host, argv[0], place), *argv[1:]), terminal=False)
+    command = (_find_command(host, argv[0], place), *argv[1:])
+    return UpstreamProgram(command, {**host.paths.variables, **env}, str(place))
+
+
+async def start_upstream(host: CommandHost, argv: Sequence[str], env: Mapping[str, str], folder: str) -> RunningChild:
+    """Start the server in `folder`; its errors get a pipe of their own."""
+    program = find_upstream_program(host, argv, env, folder)
+    launch = build_supervised_launch(program.argv, terminal=False)
     launch = replace(launch, plan={**(launch.plan or {}), "nice": 0})
-    variables = {**host.paths.variables, MARK: str(os.getpid()), **env}
+    variables = {**program.variables, MARK: str(os.getpid())}
     try:
-        child = spawn(launch, variables, str(place), False, True, host.registry.standby)
+        child = spawn(launch, variables, program.folder, False, True, host.registry.standby)
     except OSError as error:
         raise UpstreamNotStarted((error.strerror or str(error)).lower()) from None
     host.registry.add_child(child)

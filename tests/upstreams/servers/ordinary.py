@@ -132,8 +132,7 @@ class OrdinaryServer(Server[Any]):
         return super().create_initialization_options(NotificationOptions(True, True, True))
 
 
-async def serve_stdio() -> None:
-    server = build_server()
+async def serve_stdio(server: Server[Any]) -> None:
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
@@ -160,18 +159,23 @@ def build_app(server: Server[Any]) -> Starlette:
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def serve_http(port: int) -> None:
+def serve_http(server: Server[Any], port: int) -> None:
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))
         listening.listen()
         print(listening.getsockname()[1], flush=True)
-        config = uvicorn.Config(build_app(build_server()), log_level="critical", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(build_app(server), log_level="critical", timeout_graceful_shutdown=1)
         uvicorn.Server(config).run(sockets=[listening])
 
 
-if __name__ == "__main__":
+def serve(server: Server[Any]) -> None:
+    """Serve over HTTP if the first word is a port, else over stdio."""
     if len(sys.argv) > 1:
-        serve_http(int(sys.argv[1]))
+        serve_http(server, int(sys.argv[1]))
     else:
-        anyio.run(serve_stdio)
+        anyio.run(serve_stdio, server)
+
+
+if __name__ == "__main__":
+    serve(build_server())

@@ -151,6 +151,17 @@ def call(id: int, params: dict[str, Any]) -> None:
             question = {"message": "Which colour?", "requestedSchema": schema}
             reply = request("q1", "elicitation/create", question)
             answer(id, text(json.dumps(reply.get("result", reply.get("error")))))
+        case "ask_url":
+            question = {"mode": "url", "message": "Log in", "url": "https://a.example/in", "elicitationId": "e1"}
+            request("q1", "elicitation/create", question)
+            done = {"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}}
+            if params.get("arguments", {}).get("later"):
+                answer(id, text("asked"))
+                time.sleep(0.1)
+                send(done)
+            else:
+                send(done)
+                answer(id, text("asked"))
         case "other_requests":
             replies: list[Any] = []
             for number, method in enumerate(("sampling/createMessage", "roots/list", "ping", "nonsense")):
