@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mcp_server.calls.request import CallRequest
     from mcp_server.catalogues import CatalogueFollower
     from mcp_server.config.upstream_tools import MountedTools
+    from mcp_server.config.upstreams import UpstreamFault
     from mcp_server.guards.jail import Jail
     from mcp_server.guards.processes.choose import SandboxChooser
     from mcp_server.guards.processes.commands import CommandHost
@@ -94,8 +95,12 @@ class LazyRedactor:
 class UpstreamPort:
     """The way to the servers behind menugate, which is built when a call or a list first needs it."""
 
-    build: "Callable[[], CatalogueFollower] | None" = None
-    """None if nothing is mounted."""
+    mounted: "MountedTools | None" = None
+    """None if nothing was ever mounted."""
+    build: "Callable[[MountedTools], CatalogueFollower] | None" = None
+    _follower: "CatalogueFollower | None" = None
+    _open: bool = False
+    _logged: "tuple[UpstreamFault, ...]" = ()
 
     def set_up(
         self,
@@ -106,39 +111,60 @@ class UpstreamPort:
         announce_resource: Callable[[str, str, str], Awaitable[None]],
     ) -> None:
         """`announce_resource` tells the clients of a principal that a resource has changed."""
-        if mounted is not None:
+
+        def build(mounted: "MountedTools") -> "CatalogueFollower":
             from mcp_server.catalogues import build_catalogue_follower  # most people mount nothing
 
-            self.build = partial(build_catalogue_follower, mounted, core, pipeline, reload, announce_resource)
+            return build_catalogue_follower(mounted, core, pipeline, reload, announce_resource)
 
-    @cached_property
+        self.mounted, self.build = mounted, build
+        reload.follow_mounts = self.take_configuration
+
+    @property
     def follower(self) -> "CatalogueFollower | None":
-        return self.build() if self.build else None
+        if self._follower is None and self.mounted is not None and self.build is not None:
+            self._follower = self.build(self.mounted)
+        return self._follower
 
     @property
     def port(self) -> "Upstreams | None":
         return self.follower.servers if self.follower else None
+
+    def take_configuration(self, configuration: Configuration) -> None:
+        """Run the servers that are configured now."""
+        self._log_faults(configuration)
+        self.mounted = configuration.mounted
+        if self._follower is not None and self.mounted is not None:
+            self._follower.take_mounted(self.mounted)
+        elif self._open:
+            self.ask_unknown()
+
+    def _log_faults(self, configuration: Configuration) -> None:
+        upstreams = configuration.library.config.upstreams
+        faults = (*upstreams.faults, *upstreams.warnings) if upstreams else ()
+        if upstreams and faults != self._logged:
+            from mcp_server.catalogues import log_upstream_faults
+
+            log_upstream_faults(upstreams)
+        self._logged = faults
 
     def find(self) -> "Upstreams | None":
         return self.port
 
     def ask_unknown(self) -> None:
         """Ask the servers that have never said what they offer."""
+        self._open = True
         if self.follower:
             self.follower.ask_unknown()
 
     def end_session(self, session: str) -> None:
         """Stop what only this session used."""
-        if (follower := self._get_follower()) is not None:
-            follower.servers.end_session(session)
+        if self._follower is not None:
+            self._follower.servers.end_session(session)
 
     async def close(self) -> None:
-        if (follower := self._get_follower()) is not None:
-            await follower.close()
-
-    def _get_follower(self) -> "CatalogueFollower | None":
-        """Return what was built, if it was."""
-        return vars(self).get("follower")
+        if self._follower is not None:
+            await self._follower.close()
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,12 @@ from mcp_server.config.upstreams import ConfiguredUpstreams
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import to_one_line
 from mcp_server.model.upstreams import Catalogue, Mount, UpstreamCaller, UpstreamChange
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.policy.upstream_uris import prefix_uri
 from mcp_server.reload import ConfigurationReload
 from mcp_server.settings import Settings
 from mcp_server.state.upstream_catalogues import FOLDER, save_catalogue
+from mcp_server.state.upstream_pins import UpstreamPins
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.servers import UpstreamServers
 from mcp_server.upstreams.sharing.links import SharedLinks
@@ -97,16 +99,28 @@ class CatalogueFollower:
     reload: ConfigurationReload
     settings: Settings
     announce_resource: Callable[[str, str, str], Awaitable[None]]
+    _asked: list[Mount] = field(default_factory=list[Mount])
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def open(self) -> None:
         self.servers.on_change = self._take_change
         self.servers.set_mounts(self.mounts, self.known)
+        self._keep_admitted()
+
+    def take_mounted(self, mounted: MountedTools) -> None:
+        """Run these servers from now on, and no others; ask those that are new what they offer."""
+        before, self.mounts = self.mounts, mounted.mounts
+        if before != self.mounts:
+            self.known = dict(mounted.catalogues)
+            self.servers.set_mounts(self.mounts, self.known)
+            self.ask_unknown()
+        self._keep_admitted()
 
     def ask_unknown(self) -> None:
         """Ask the servers that have never said what they offer."""
         for mount in self.mounts:
-            if mount.name not in self.known:
+            if mount.name not in self.known and mount not in self._asked:
+                self._asked.append(mount)
                 self._start(self._ask(mount))
 
     async def close(self) -> None:
@@ -135,6 +149,17 @@ class CatalogueFollower:
         self.reload.take_catalogues(dict(self.known))
         mount = next(one for one in self.mounts if one.name == name)
         self._start(self._keep(mount, catalogue))
+
+    def _keep_admitted(self) -> None:
+        """Add what you allowed in advance to your approval: if it changes later, that counts as a change."""
+        mounted = self.reload.held.mounted
+        pins = UpstreamPins(self.settings.secrets, self.settings.workspace)
+        for mount in mounted.mounts if mounted else ():
+            if mounted and (parts := mounted.admitted.get(mount.name)):
+                try:
+                    pins.admit_parts(mount.name, compute_mount_digest(mount), parts)
+                except (OSError, Refusal) as wrong:
+                    log.warning("what is new in %s could not be added to your approval: %s", mount.name, wrong)
 
     async def _announce_resource(self, change: UpstreamChange) -> None:
         mount = next((one for one in self.mounts if one.name == change.mount), None)

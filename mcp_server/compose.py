@@ -43,7 +43,7 @@ from mcp_server.state.engine.rows import Clock, WallClock
 from mcp_server.state.ids import make_id_generator, make_short_id
 from mcp_server.state.keys import load_or_create_secret, write_bearer_token
 from mcp_server.state.store import Store
-from mcp_server.wire.instructions import format_endpoint_instructions
+from mcp_server.wire.instructions import format_current_instructions
 from mcp_server.wire.listings import Listings
 from mcp_server.wire.notifications import Notifier
 from mcp_server.wire.prompts import OfferHandlers, OwnPrompts
@@ -171,12 +171,12 @@ def build_prompt_handlers(configuration: Configuration, settings: Settings, core
     changes, store, words = core.posture_changes, core.store, configuration.words
     out_of_band = configuration.library.config.approvals is ApprovalChannel.OUT_OF_BAND
     runs = RunCommands(changes, core.holds, core.new_id, ProfileRaise(store, core.clock, out_of_band, changes))
-    examine = partial(examine_health, configuration, settings, changes)
     own = OwnPrompts(words, str(settings.workspace), core.postures.get_for_display)
-    commands = SlashCommands(changes, runs.raising, examine, core.clock)
+    examine = partial(examine_health, configuration, settings, changes)
+    slash = SlashCommands(changes, runs.raising, examine, core.clock).build_commands()
     return OfferHandlers(
         (own.build_pack(), *configuration.packs),
-        (*commands.build_commands(), *runs.build_commands()),
+        (*slash, *runs.build_commands()),
         (*build_report_resources(store, core.redactor.redact), *build_summary_resources(store)),
     )
 
@@ -201,7 +201,7 @@ def build_handlers(
         offers=prompts,
         owner=settings.person,
         pinned=settings.mode,
-        instructions=partial(format_endpoint_instructions, configuration),
+        instructions=partial(format_current_instructions, configuration, core.current_policy),
         schema_of=make_schema_lookup(lambda: core.current_policy.policy.tools),
         patience=settings.answer_seconds,
         server_offers=ServerOffers(core.upstreams.find, core.current_policy, core.postures, core.redactor.redact_value),
@@ -223,9 +223,8 @@ def build_telemetry(
 
 
 def load_http_token(settings: Settings) -> str | None:
-    if settings.http is None or not settings.auth:
-        return None
-    return write_bearer_token(settings.secrets, settings.workspace, settings.state / "http.token")
+    needed = settings.http is not None and settings.auth
+    return write_bearer_token(settings.secrets, settings.workspace, settings.state / "http.token") if needed else None
 
 
 def log_failure(what: str, fault: BaseException) -> None:

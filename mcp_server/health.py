@@ -29,7 +29,7 @@ from mcp_server.model.results import Refusal
 from mcp_server.model.text import format_count
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import Demand, Effect
-from mcp_server.policy.health import Grade, HealthFinding, format_verdict, list_faults
+from mcp_server.policy.health import Grade, HealthFinding, format_verdict, list_faults, list_general_faults
 from mcp_server.policy.phrases import find_narrowed_posture
 from mcp_server.reload import find_server_differences
 from mcp_server.settings import BuildError, Settings
@@ -94,7 +94,7 @@ def examine_and_report(settings: Settings, packs: Sequence[Pack], fix: bool = Fa
     lines += [
         f"{finding.grade}: {finding.what}: {finding.says}" for finding in findings if finding.grade is not Grade.GOOD
     ]
-    faults = [f"{finding.what}: {finding.says}" for finding in list_faults(findings)]
+    faults = [f"{finding.what}: {finding.says}" for finding in list_general_faults(findings)]
     fixable = any(finding.mend for finding in findings)
     lines.append(format_verdict(findings))
     return (
@@ -141,9 +141,8 @@ def check_configuration(settings: Settings, packs: Sequence[Pack]) -> Iterator[H
     counts = describe_configuration(len(policy.menus.modes), len(policy.tools), len(policy.rules.every))
     yield HealthFinding("menus and rules", counts)
     if upstreams := describe_upstreams(configuration):
-        # A note: one broken server must not turn every run to repair.
-        grade = Grade.NOTE if upstreams["broken"] or upstreams["warnings"] else Grade.GOOD
-        yield HealthFinding("upstreams", format_upstreams(upstreams), grade)
+        grade = Grade.FAULT if upstreams["broken"] else Grade.NOTE if upstreams["warnings"] else Grade.GOOD
+        yield HealthFinding("upstreams", format_upstreams(upstreams), grade, isolated=True)
 
 
 def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:

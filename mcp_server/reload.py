@@ -19,15 +19,10 @@ import anyio
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.secrets import KnownSecrets
-from mcp_server.config.load import (
-    Configuration,
-    RenewedConfiguration,
-    apply_configuration,
-    get_limits,
-    reload_configuration,
-)
+from mcp_server.config.load import Configuration, apply_configuration, get_limits
 from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
+from mcp_server.config.reload import RenewedConfiguration, list_sources, reload_configuration
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
@@ -48,11 +43,11 @@ SECONDS = 0.15
 """Seconds between two checks when there are no calls."""
 STILL_NS = 150_000_000
 """Seconds that a file must be unchanged until all of it applies; some file systems' clocks are no finer than this."""
-FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget", "glance"))
+FOLLOWS = frozenset(("rules", "max_profile", "posture", "budget", "glance", "upstreams"))
 """The parts of the configuration that a running server follows."""
 MOST_TOLD = 8
 """How many of the earlier versions still in force are published for the user's commands."""
-WRITTEN = {"folding": "summary", "out_of_band": "approvals", "upstreams": "mcpServers"}
+WRITTEN = {"folding": "summary", "out_of_band": "approvals"}
 """The names of keys in the file, where they differ from ours."""
 Stamps = tuple[tuple[int, ...] | None, ...]
 
@@ -73,6 +68,8 @@ class ConfigurationReload:
     """Whether this process handles the signal that ends everything."""
     tell: Callable[[], Awaitable[None]] | None = None
     """Notifies the clients whose list may have changed."""
+    follow_mounts: Callable[[Configuration], None] = lambda _: None
+    """Called with a settled version as soon as calls are judged by it: its servers are to run, and no others."""
     held: Configuration = field(init=False)
     """The last valid version, whether or not its files are settled."""
     fault: str = ""
@@ -93,6 +90,8 @@ class ConfigurationReload:
     _older: Sequence[Configuration] = ()
     _behind: bool = False
     """Whether the postures still follow the previous version."""
+    _mounts_behind: bool = False
+    """Whether the servers still follow the previous version."""
     _moved: bool = False
     _news: bool = False
     _unsaid: bool = False
@@ -123,10 +122,11 @@ class ConfigurationReload:
         if stamps != self._stamps or settled != self._still:
             self._stamps, self._still = stamps, settled
             paths_before = self._paths
-            self._take_over(self._read(), settled)
+            self._take_over(self._read(settled), settled)
             if self.held.mounted is not None:
                 # You may have approved a server, or withdrawn your approval.
                 self.take_catalogues(self.held.mounted.catalogues)
+            self._follow_mounts()
             self._dirty = self._dirty or self._paths != paths_before
         if self._behind:
             await self.postures.refresh()
@@ -214,7 +214,7 @@ class ConfigurationReload:
         paths = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
         return {str(path): self.held.said.get(path) for path in paths}
 
-    def _read(self) -> RenewedConfiguration:
+    def _read(self, settled: bool) -> RenewedConfiguration:
         """Read the files as they are now; return them and why any of them is ignored."""
         default_config, config = self.settings.operators / OPERATORS_FILE, self.settings.config
         if config is None or (config == default_config and config not in self.held.said):
@@ -222,7 +222,7 @@ class ConfigurationReload:
             self.settings = replace(self.settings, config=default_config if _read_stamp(default_config) else None)
             self._paths = tuple(self._get_watched_paths())
         try:
-            return reload_configuration(self.held, self.settings)
+            return reload_configuration(self.held, self.settings, settled)
         except Exception as error:  # catch everything: a call is judged by the last valid version, never by nothing
             log.exception("the changed configuration could not be applied")
             return RenewedConfiguration(self.held, f"it could not be read ({type(error).__name__})", False, False)
@@ -232,11 +232,9 @@ class ConfigurationReload:
         if renewed.fault and renewed.fault != previous_fault:
             log.warning("the last valid rules stay in force: %s", renewed.fault)
         configuration, held = renewed.configuration, self.held
-        unchanged = (configuration.said, configuration.own, configuration.trusted) == (
-            held.said,
-            held.own,
-            held.trusted,
-        )
+        unchanged = list_sources(configuration) == list_sources(held)
+        if upstreams := configuration.library.config.upstreams:
+            self.secrets.learn(upstreams.secrets)
         operators = keep_stricter(
             self._operators, configuration, settled and renewed.operators, lambda one: one.library.config
         )
@@ -272,7 +270,12 @@ class ConfigurationReload:
         self.current_policy.keeps_glances = self.held.library.config.glance
         self.changed(policy)
         self.postures.limits = get_limits(combined, self.settings)
-        self._behind = self._moved = True
+        self._behind = self._moved = self._mounts_behind = True
+
+    def _follow_mounts(self) -> None:
+        if self._mounts_behind and self._still:
+            self._mounts_behind = False
+            self.follow_mounts(self.held)
 
     def take_catalogues(self, catalogues: "Mapping[str, Catalogue]") -> None:
         """Put the tools that servers offer now into force, with the menus and rules about them, all at once."""
@@ -281,6 +284,7 @@ class ConfigurationReload:
         self._owns = tuple(versions[id(one)] for one in self._owns)
         self.held = versions[id(self.held)]
         self._apply_configuration()
+        self._follow_mounts()
 
     def _mount(self, version: Configuration, catalogues: "Mapping[str, Catalogue]") -> Configuration:
         from mcp_server.config.upstream_tools import mount_catalogues  # most people mount nothing

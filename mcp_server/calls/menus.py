@@ -26,6 +26,7 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.text import first_sentence, format_count, shorten_text
 from mcp_server.model.tools import Arguments, Tool
 from mcp_server.policy.decision import list_visible_tools
+from mcp_server.policy.refusals import find_lost_mode
 from mcp_server.policy.router import Route, RouteChoice, route
 
 MAX_EARLIER_PLACES = 5
@@ -232,7 +233,11 @@ class MenuNavigator:
 
     def _describe_root(self) -> Ending:
         modes, lines = self._list_modes()
-        text = "You are at ROOT. Enter a mode with `menu_enter` to get its tools:\n" + "\n".join(lines)
+        lost = find_lost_mode(self.live.session, self.policy)
+        text = (
+            f"You are at ROOT. {f'{lost}. ' if lost else ''}Enter a mode with `menu_enter` to get its tools:\n"
+            + "\n".join(lines)
+        )
         return Done(text, {"mode": None, "modes": modes})
 
     def _describe_mode(self, mode: Mode) -> Ending:

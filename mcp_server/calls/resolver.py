@@ -29,7 +29,7 @@ from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import format_list, shorten_text
 from mcp_server.model.tools import Arguments, Tool
-from mcp_server.policy.refusals import find_mode_with, format_enter_call
+from mcp_server.policy.refusals import find_lost_mode, find_mode_with, format_enter_call
 from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
 
 
@@ -49,7 +49,7 @@ class CallResolver:
         policy = self.current_policy.policy
         tool = policy.tools.get(request.tool)
         if tool is None or (tool.offers is None) is request.offer:
-            return build_unknown_tool_problem(request.tool, policy)
+            return add_lost_mode(build_unknown_tool_problem(request.tool, policy), request.live.session, policy)
         meant = policy.meant(tool.name, request.arguments)
         if meant != request.arguments:
             request = replace(request, arguments=meant)
@@ -66,7 +66,7 @@ class CallResolver:
         if tool.name in CARRIERS:
             carried = unpack_carried_call(tool, arguments, policy, self.root)
             if isinstance(carried, Problem):
-                return carried
+                return add_lost_mode(carried, live.session, policy)
             request, carrier, (tool, arguments) = replace(request, live=live), tool, carried
         elif not tool.meta:
             arguments = tool.make_paths_relative(arguments, self.root)
@@ -285,3 +285,9 @@ def build_unknown_tool_problem(name: str, policy: Policy) -> Problem:
         f"there is no tool `{shorten_text(name)}`.{hint}",
         "`menu_list` shows the modes and their tools.",
     )
+
+
+def add_lost_mode(problem: Problem, session: Session, policy: Policy) -> Problem:
+    """Tell a caller whose mode is gone: that may be why there is no such tool."""
+    lost = find_lost_mode(session, policy) if problem.code is Code.UNKNOWN_TOOL else ""
+    return replace(problem, way_out=f"This session is at ROOT now. {lost}. {problem.way_out}") if lost else problem

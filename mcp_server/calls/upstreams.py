@@ -12,7 +12,7 @@ from mcp_server.guards.redaction import Redactor
 from mcp_server.model.context import Context, Progress
 from mcp_server.model.results import Code, Ending, Problem, Refusal, Relayed
 from mcp_server.model.tools import Arguments, LazyFunction, Tool
-from mcp_server.model.upstreams import ResultTrim, UpstreamCaller, Upstreams, WireResult
+from mcp_server.model.upstreams import MountBinding, ResultTrim, UpstreamCaller, Upstreams, WireResult
 from mcp_server.policy.upstream_offers import GET_PROMPT, READ_RESOURCE, is_offered, is_withheld
 from mcp_server.policy.upstream_tools import RELAY
 from mcp_server.policy.upstream_trim import trim_result
@@ -27,13 +27,13 @@ NO_SERVERS = Problem(Code.NOT_GRANTED, "this tool may not reach other servers.",
 
 
 async def relay_call(
-    server: str, tool: str, trim: ResultTrim, prefix: str, context: Context, arguments: Arguments
+    server: str, tool: str, trim: ResultTrim, binding: MountBinding, context: Context, arguments: Arguments
 ) -> Ending:
     result = await context.upstreams.call_tool(server, tool, arguments)
     relayed = trim_result(read_result(server, result), trim)
     context.upstreams.note_links(server, list_uris(relayed.blocks))
-    blocks = tuple(prefix_block(prefix, block) for block in relayed.blocks)
-    return replace(relayed, blocks=blocks, extra=prefix_meta(prefix, relayed.extra))
+    blocks = tuple(prefix_block(binding.uri_prefix, block) for block in relayed.blocks)
+    return replace(relayed, blocks=blocks, extra=prefix_meta(binding.uri_prefix, relayed.extra))
 
 
 def read_result(server: str, result: WireResult) -> Relayed:
@@ -111,7 +111,8 @@ def grant_upstreams(
     session, request = call.live.session, call.request
     server = (call.tool.written or "").partition(":")[0]
     client, meta = ServerClient(request.client, server, redactor), request.collect_meta()
-    caller = UpstreamCaller(session.principal, session.id, client, progress, meta, lasting=not call.live.passing)
+    lasting, definition = not call.live.passing, get_definition(call.tool)
+    caller = UpstreamCaller(session.principal, session.id, client, progress, meta, definition, lasting)
     return GrantedUpstreams(find(), call, caller, links)
 
 
@@ -119,6 +120,12 @@ def _passes(tool: Tool, run: LazyFunction, server: str) -> bool:
     """True if this is what the resources, or the prompts, of that server pass through."""
     runs = tool.run
     return isinstance(runs, partial) and runs.func is run and runs.args[:1] == (server,)
+
+
+def get_definition(tool: Tool) -> str:
+    """Return the digest of the server's definition that the tool was built from."""
+    run = tool.run
+    return cast(MountBinding, run.args[3]).digest if isinstance(run, partial) and run.func is RELAY else ""
 
 
 def is_tool_of(tool: Tool, server: str, name: str) -> bool:

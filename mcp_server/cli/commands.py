@@ -41,7 +41,7 @@ GROUPS: Mapping[str, Mapping[str, CommandEntry]] = {
     "Set up": {
         "serve": CommandEntry("serve", "serve a folder to MCP hosts, over stdio or HTTP"),
         "check": CommandEntry("check", "check menus, rules and prompts for mistakes"),
-        "upstreams": CommandEntry("upstreams", "look at the MCP servers behind menugate, and approve them"),
+        "upstreams": CommandEntry("upstreams", "add, test, approve and remove the MCP servers behind menugate"),
         "secret": CommandEntry("secrets", "store secrets for servers and web sites, list or remove them"),
         "call": CommandEntry("call", "call a tool yourself, with the same checks as for a client"),
         "completion": CommandEntry("completion", "print a completion script for your shell"),

@@ -30,7 +30,7 @@ def add(commands: CommandGroup) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from mcp_server.calls.terminal import refuse_inside_server
     from mcp_server.health import examine, may_open_state, mend
-    from mcp_server.policy.health import list_faults
+    from mcp_server.policy.health import list_faults, list_general_faults
 
     settings = settings_from_arguments(arguments)
     if arguments.action == "fix":
@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         fixed = mend(findings)
         findings = examine(settings, arguments.packs)
     faults = list_faults(findings)
-    is_fixing = arguments.action == "fix"
-    response = run_health_gate(arguments, settings, faults) if is_fixing and faults and may_open_state(findings) else ""
+    general = list_general_faults(findings) if arguments.action == "fix" else []
+    response = run_health_gate(arguments, settings, general) if general and may_open_state(findings) else ""
     if arguments.json:
         print_json(
             {

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.cli.menu_proposals import PROPOSE, run_propose
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import (
     CommandGroup,
@@ -40,6 +41,8 @@ menugate menus                 every mode, and when a model should enter it
 menugate menus swe             the tools of one mode, given its name, number, title or trigger
 menugate menus --tokens        the tokens that each listing and each mode costs
 menugate menus data --json     for a program
+menugate menus propose         modes for the tools of your servers, and their price
+menugate menus propose shop    write this proposed mode
 """
 ESTIMATE = "The token counts are estimates; for exact ones, `pip install 'menugate[tokens]'`."
 NUMBERS = ("number", "tools", "tokens")
@@ -53,7 +56,10 @@ LISTINGS = {
 
 def add(commands: CommandGroup) -> None:
     command = commands.add("menus", EXAMPLES, run)
-    command.add_argument("mode", nargs="?", metavar="MODE", help="show the tools of this mode only")
+    command.add_argument(
+        "mode", nargs="?", metavar="MODE", help="show the tools of this mode only; or `propose` modes for your servers"
+    )
+    command.add_argument("names", nargs="*", metavar="NAME", help="after `propose`: the proposed modes to write")
     command.add_argument("--tokens", action="store_true", help="count the tokens a model has to read (o200k)")
     add_place(command)
     add_posture(command)
@@ -61,6 +67,10 @@ def add(commands: CommandGroup) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.mode == PROPOSE:
+        return run_propose(arguments)
+    if arguments.names:
+        raise CliError("name one mode; only `propose` goes with more words.", code=2)
     configuration = load_valid_configuration(arguments, settings_from_arguments(arguments))
     costs: MenuCosts | None = None
     if arguments.tokens:

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, print_json, print_table, say, say_prose
+from mcp_server.cli.output import CliError, print_json, print_table, say, say_foreign, say_prose
 from mcp_server.cli.parser import (
     CommandGroup,
     add_actions,
@@ -13,18 +13,24 @@ from mcp_server.cli.parser import (
     settings_from_arguments,
 )
 from mcp_server.cli.upstream_approval import add_approve
+from mcp_server.cli.upstream_edit import add_edits
+from mcp_server.cli.upstream_test import add_looks
 from mcp_server.model.text import find_nearest_name
 from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.guards.redaction import Redactor
     from mcp_server.model.tools import Tool
+    from mcp_server.views.upstream_proposals import WorkspaceProposals
     from mcp_server.views.upstreams import UpstreamView
 
 EXAMPLES = """
 menugate upstreams list             every server, with its tools, its price and your approval
 menugate upstreams show github      one server: what is in force of it, and what is not, and why
 menugate upstreams approve github   read what a server offers, and approve it
+menugate upstreams add time -- uvx mcp-server-time@2026.10.19   put a server behind menugate
+menugate upstreams add --from .mcp.json                         see what a file proposes
+menugate upstreams test github      start or call it, and say how long that takes
 """
 LIST = """
 menugate upstreams list           every server; starts none of them
@@ -55,16 +61,43 @@ def add(commands: CommandGroup) -> None:
         add_place(action)
         add_json(action)
     add_approve(actions)
+    add_edits(actions)
+    add_looks(actions)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
+    from mcp_server.views.upstream_proposals import collect_proposals
+
     views, redactor = collect_views(arguments)
+    proposals = collect_proposals(settings_from_arguments(arguments))
     if arguments.json:
-        print_json(redactor.redact_value({"servers": [view.to_json() for view in views]}))
+        proposed = {"proposed": proposals.to_json()} if proposals else {}
+        print_json(redactor.redact_value({"servers": [view.to_json() for view in views], **proposed}))
         return 0
-    if not views:
+    if views:
+        show_views(views, redactor)
+    elif not proposals:
         say_prose(NONE)
-        return 0
+    if proposals:
+        show_proposals(proposals, redactor)
+    return 0
+
+
+def show_proposals(proposals: "WorkspaceProposals", redactor: "Redactor") -> None:
+    if proposals.fault:
+        say_prose((f"\n{proposals.fault}", "red"))
+    if not proposals.servers:
+        return
+    say_prose(f"\nproposed by {proposals.path}; none of these is started or called unless you add it:")
+    for one in proposals.servers:
+        since = f"  differs from yours in {', '.join(one.differs)}" if one.differs else ""
+        say_foreign(redactor.redact(f"{one.name}{since}{f'  {one.fault}' if one.fault else ''}"), "  ", "    ")
+        for what, text in one.target:
+            say_foreign(redactor.redact(f"{what}  {text}"), "    ", "      ")
+    say_prose(f"To add some of them: menugate upstreams add --from {proposals.path} NAME…")
+
+
+def show_views(views: "list[UpstreamView]", redactor: "Redactor") -> None:
     rows = [
         (
             view.name,
@@ -79,7 +112,6 @@ def run_list(arguments: argparse.Namespace) -> int:
     print_table(rows, ("server", "state", "tools", "held back", "tokens", "target"), right=(2, 3, 4), paint=COLOURS)
     if any(view.state not in ("approved", "disabled") or view.aside for view in views):
         say_prose("\n`menugate upstreams show NAME` says why.")
-    return 0
 
 
 def run_show(arguments: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,7 @@ def load_config_files(
         return _make_missing_folder_faults()
     operator = OperatorConfig()
     if config is not None:
-        operator = read_operator_config(config, findings, tools, operator_text, *_get_places(settings))
+        operator = read_operator_config(config, findings, tools, operator_text, *get_mount_places(settings))
     drafts = load_mode_drafts([*folders, *operator.menus], findings)
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
@@ -107,7 +106,9 @@ class Configuration:
     said: Mapping[Path, str] = field(default_factory=dict[Path, str])
     """The texts of the operator's file and the workspace's own, as they were read."""
     mounted: "MountedTools | None" = None
-    """The tools of the servers behind menugate; None if nothing is mounted."""
+    """The tools of the servers behind menugate; None if nothing was ever mounted."""
+    find_wire_fault: Callable[[Tool], str | None] = lambda _: None
+    """Says why a tool of theirs cannot be listed."""
 
 
 def load_installed_packs() -> tuple[Pack, ...]:
@@ -161,12 +162,12 @@ def load_configuration(
         meant=clean_arguments,
         read_line=READ_LINE,
     )
-    configuration = Configuration(all_packs, library, policy, Posture(), own, False, Prompts(()))
+    loaded = Configuration(all_packs, library, policy, Posture(), own, False, Prompts(()), {}, None, find_wire_fault)
     if library.config.upstreams is not None and library.config.upstreams.mounts:
         from mcp_server.config.upstream_tools import mount_known_servers  # most people mount nothing
 
-        configuration = mount_known_servers(configuration, settings, find_wire_fault)
-    return apply_configuration(configuration, settings, operator_text)
+        loaded = mount_known_servers(loaded, settings)
+    return apply_configuration(loaded, settings, operator_text)
 
 
 def apply_configuration(
@@ -199,61 +200,7 @@ def apply_configuration(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RenewedConfiguration:
-    configuration: Configuration
-    fault: str
-    """What is wrong with the files now; empty if nothing is."""
-    operators: bool
-    """Whether the operator's file is in force as it is on disk."""
-    own: bool
-    """The same for the workspace's own file."""
-
-
-def reload_configuration(current: Configuration, settings: Settings) -> RenewedConfiguration:
-    """Apply the files as they are now to the same tools and menus, and report what is wrong with them. If a file is
-    invalid, empty or gone, its previous text stays in force; the other file is applied as it is."""
-    operator, operator_text, faults = reload_operator_config(current, settings)
-    own, workspace_faults = reload_workspace_config(current, settings)
-    faults_now, combined_fault = [*faults, *workspace_faults], ""
-    before = (current.library.config, current.said.get(settings.config) if settings.config else None)
-    for (candidate, candidate_text), candidate_own in product(((operator, operator_text), before), (own, current.own)):
-        library = replace(current.library, config=candidate)
-        applied = apply_configuration(replace(current, library=library, own=candidate_own), settings, candidate_text)
-        if not isinstance(applied, ConfigFaults):
-            fault = "\n".join([*faults_now, *([combined_fault] if combined_fault else [])])
-            return RenewedConfiguration(
-                applied, fault, not faults and candidate is operator, not workspace_faults and candidate_own is own
-            )
-        combined_fault = combined_fault or str(applied)
-    return RenewedConfiguration(current, "\n".join([*faults_now, combined_fault]), False, False)
-
-
-def reload_operator_config(current: Configuration, settings: Settings) -> tuple[OperatorConfig, str | None, list[str]]:
-    previous_text = current.said.get(settings.config) if settings.config else None
-    text = read_operator_text(settings, {})
-    if settings.config is None:
-        return OperatorConfig(), None, []
-    if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
-        return current.library.config, previous_text, [describe_missing_file(settings.config, text)]
-    findings = FaultCollector()
-    config = read_operator_config(settings.config, findings, current.policy.tools, text, *_get_places(settings))
-    if faults := findings.faults():
-        return current.library.config, previous_text, [str(ConfigFaults(faults))]
-    return config, text, []
-
-
-def reload_workspace_config(current: Configuration, settings: Settings) -> tuple[WorkspaceConfig, list[str]]:
-    own, previous_text = load_workspace_config(settings, {}), current.own.texts.get(FILE)
-    if isinstance(own, ConfigFaults):
-        return current.own, [str(own)]
-    text = own.texts.get(FILE)
-    if previous_text is not None and (text is None or (previous_text.strip() and not text.strip())):
-        return current.own, [describe_missing_file(settings.workspace / FILE, text)]
-    return own, []
-
-
-def _get_places(settings: Settings | None) -> "tuple[Path | None, Callable[[], MountPlaces] | None]":
+def get_mount_places(settings: Settings | None) -> "tuple[Path | None, Callable[[], MountPlaces] | None]":
     """Return the workspace, and what the entries of `mcpServers` are read against."""
 
     def build_mount_places() -> "MountPlaces":
@@ -265,10 +212,6 @@ def _get_places(settings: Settings | None) -> "tuple[Path | None, Callable[[], M
         return MountPlaces(settings.workspace, settings.search_path, sources)
 
     return (settings.workspace, build_mount_places) if settings else (None, None)
-
-
-def describe_missing_file(path: Path, text: str | None) -> str:
-    return f"{path}: the file {'is missing or cannot be read' if text is None else 'is empty'}"
 
 
 def read_operator_text(settings: Settings, texts: Mapping[Path, str | None]) -> str | None:

@@ -11,12 +11,14 @@ from pathlib import Path
 from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation
 from mcp_server.config.reader import Fields, Leaf, read_yaml_file
 from mcp_server.config.shapes import (
+    BoolField,
     IntField,
     KeySpec,
     LineField,
     ListField,
     RecordField,
     fit,
+    get_flag,
     get_leaf,
     get_leaves,
     get_number,
@@ -59,6 +61,7 @@ TEXTS = {
     "remember": KeySpec(SENTENCE, "one sentence: the rule most easily forgotten", required=True),
 }
 ORDER = KeySpec(IntField(1, LAST), f"the mode's position in the menu, lowest first; {LAST} if left out")
+EVERYWHERE = KeySpec(BoolField(), "true: its tools are listed at ROOT and in every other mode as well")
 MORE = KeySpec(TRIGGERS, "other words that enter the mode")
 CHANGES = {
     "add": KeySpec(TOOLS, "tools to add after the existing ones"),
@@ -70,6 +73,7 @@ WHOLE = RecordField(
         "name": KeySpec(NAME, "the name to pass to `menu_enter`", required=True),
         **TEXTS,
         "order": ORDER,
+        "everywhere": EVERYWHERE,
         "triggers": MORE,
         "tools": KeySpec(TOOLS, "the tools, in the order in which they are listed", required=True),
     },
@@ -81,6 +85,7 @@ DERIVED = RecordField(
         "extends": KeySpec(NAME, "the mode whose tools and texts are copied", required=True),
         **{name: key._replace(required=name in OWN) for name, key in TEXTS.items()},
         "order": ORDER,
+        "everywhere": EVERYWHERE,
         "triggers": MORE,
         **CHANGES,
     },
@@ -105,6 +110,7 @@ class ModeDraft:
     triggers: tuple[Leaf, ...]
     tools: tuple[Leaf, ...]
     order: int
+    everywhere: bool = False
 
     @property
     def mode(self) -> Mode | None:
@@ -114,7 +120,7 @@ class ModeDraft:
         words = {name: word.text for name, word in self.texts.items()}
         tools = tuple(tool.text for tool in self.tools)
         triggers = tuple(word.text for word in self.triggers)
-        return Mode(self.name.text, tools=tools, triggers=triggers, behind=(), **words)
+        return Mode(self.name.text, tools=tools, triggers=triggers, behind=(), everywhere=self.everywhere, **words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +234,10 @@ class _ModeFiles:
         if name is None or ("extends" in page.keys and parent is None):
             return None
         texts = {text: word for text in TEXTS if (word := get_leaf(page, text)) is not None}
-        order = get_number(page, "order") or LAST
+        order, everywhere = get_number(page, "order") or LAST, get_flag(page, "everywhere", False)
         if parent is None:
-            return ModeDraft(name, texts, get_leaves(page, "triggers"), get_leaves(page, "tools"), order)
+            triggers, tools = get_leaves(page, "triggers"), get_leaves(page, "tools")
+            return ModeDraft(name, texts, triggers, tools, order, everywhere)
         if parent.text in path:
             circle = " -> ".join((*path[path.index(parent.text) :], parent.text))
             self._findings.add(parent.place, f"modes extend each other in a circle: {circle}")
@@ -242,7 +249,7 @@ class _ModeFiles:
         if base is None:
             return None
         inherited = {text: word for text, word in base.texts.items() if text not in OWN}
-        return self._apply_change(ModeDraft(name, inherited | texts, (), base.tools, order), page)
+        return self._apply_change(ModeDraft(name, inherited | texts, (), base.tools, order, everywhere), page)
 
     def _apply_change(self, draft: ModeDraft, page: Fields) -> ModeDraft:
         present = {tool.text for tool in draft.tools}

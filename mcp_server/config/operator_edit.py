@@ -31,7 +31,7 @@ def add_workspace_rule(text: str, workspace: str, rule: str) -> str:
 
     root = cast("yaml.Node | None", yaml.compose(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]  # the stub leaves out what a stream is
     edited = _insert(text, root, (SECTION, workspace, LISTS, KIND), rule)
-    if _read(edited) != _add_to_tree(_read(text), workspace, rule):
+    if read_plain(edited) != _add_to_tree(read_plain(text), workspace, rule):
         raise UneditableLayout
     return edited
 
@@ -45,25 +45,25 @@ def _insert(text: str, root: "yaml.Node | None", path: Sequence[str], rule: str)
     import yaml
 
     if root is None:
-        return _insert_lines(text, len(text), _format_block(path, rule, 0))
+        return insert_lines(text, len(text), _format_block(path, rule, 0))
     node, depth = root, 0
     while isinstance(node, yaml.MappingNode) and depth < len(path):
-        below = next((value for key, value in node.value if _is_key(key.value, path[depth])), None)
+        below = next((value for key, value in node.value if is_key(key.value, path[depth])), None)
         if below is None:
             break
         node, depth = below, depth + 1
     if not isinstance(node, yaml.SequenceNode if depth == len(path) else yaml.MappingNode):
         raise UneditableLayout
     if node.flow_style:
-        return _insert_into_flow(text, node, _format_flow(path[depth:], rule))
-    return _insert_lines(text, _find_end(text, node), _format_block(path[depth:], rule, node.start_mark.column))
+        return insert_into_flow(text, node, _format_flow(path[depth:], rule))
+    return insert_lines(text, find_end(text, node), _format_block(path[depth:], rule, node.start_mark.column))
 
 
-def _is_key(written: str, wanted: str) -> bool:
+def is_key(written: str, wanted: str) -> bool:
     return (os.path.normpath(written) if wanted.startswith("/") else written) == wanted
 
 
-def _insert_into_flow(text: str, node: "yaml.Node", fragment: str) -> str:
+def insert_into_flow(text: str, node: "yaml.Node", fragment: str) -> str:
     children: list[Any] = node.value
     if not children:
         at = node.start_mark.index + 1
@@ -72,7 +72,7 @@ def _insert_into_flow(text: str, node: "yaml.Node", fragment: str) -> str:
     return f"{text[:at]}, {fragment}{text[at:]}"
 
 
-def _insert_lines(text: str, end: int, lines: str) -> str:
+def insert_lines(text: str, end: int, lines: str) -> str:
     """Insert the lines below the one with this place, which may end with a comment."""
     line_end = "\r\n" if "\r\n" in text else "\n"
     lines = lines.replace("\n", line_end)
@@ -81,7 +81,7 @@ def _insert_lines(text: str, end: int, lines: str) -> str:
     return f"{text}{lines}" if not text or text.endswith("\n") else f"{text}{line_end}{lines}"
 
 
-def _find_end(text: str, node: "yaml.Node") -> int:
+def find_end(text: str, node: "yaml.Node") -> int:
     """Find where the last thing in the node ends: the mark of a block is behind the comments that follow it."""
     import yaml
 
@@ -99,31 +99,31 @@ def _get_last_child(children: list[Any]) -> "yaml.Node":
 
 def _format_block(path: Sequence[str], rule: str, column: int) -> str:
     lines = [f"{' ' * (column + INDENT * depth)}{_format_key(key)}:" for depth, key in enumerate(path)]
-    lines.append(f"{' ' * (column + INDENT * len(path))}- {_quote(rule)}")
+    lines.append(f"{' ' * (column + INDENT * len(path))}- {quote_text(rule)}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def _format_flow(path: Sequence[str], rule: str) -> str:
     if not path:
-        return _quote(rule)
-    inner = f"[{_quote(rule)}]"
+        return quote_text(rule)
+    inner = f"[{quote_text(rule)}]"
     for key in reversed(path[1:]):
         inner = f"{{{_format_key(key)}: {inner}}}"
     return f"{_format_key(path[0])}: {inner}"
 
 
 def _format_key(key: str) -> str:
-    return key if key in (SECTION, LISTS, KIND) or PLAIN.fullmatch(key) else _quote(key)
+    return key if key in (SECTION, LISTS, KIND) or PLAIN.fullmatch(key) else quote_text(key)
 
 
-def _quote(text: str) -> str:
+def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
 # The same edit on what the file says, to compare.
 
 
-def _read(text: str) -> Any:
+def read_plain(text: str) -> Any:
     findings = FaultCollector()
     node = parse_yaml(text, "", findings)
     if findings.faults():
@@ -145,7 +145,7 @@ def _to_plain(node: Node | None) -> Any:
 
 def _add_to_tree(tree: Any, workspace: str, rule: str) -> Any:
     sections: dict[str, Any] = tree.setdefault(SECTION, {})
-    name = next((one for one in sections if _is_key(one, workspace)), workspace)
+    name = next((one for one in sections if is_key(one, workspace)), workspace)
     lists: dict[str, Any] = sections.setdefault(name, {}).setdefault(LISTS, {})
     lists.setdefault(KIND, []).append((rule, False))
     return tree

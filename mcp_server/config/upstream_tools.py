@@ -17,7 +17,7 @@ from mcp_server.model.upstreams import Catalogue, Mount
 from mcp_server.policy.arguments import add_fixed_arguments, build_argument_check
 from mcp_server.policy.rules import compile_mounted_rules
 from mcp_server.policy.upstream_offers import add_offers_to_modes, build_offer_tools
-from mcp_server.policy.upstream_pins import JudgedCatalogue
+from mcp_server.policy.upstream_pins import CataloguePart, JudgedCatalogue
 from mcp_server.policy.upstream_tools import SetAside, ToolBuilder, build_run, list_duplicates
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class MountedTools:
     """The tools that cannot be offered, and why."""
     waiting: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why a server has no tools yet, by its name, in words for a model."""
+    admitted: Mapping[str, tuple[CataloguePart, ...]] = field(default_factory=dict[str, tuple[CataloguePart, ...]])
+    """What is offered only because you allowed new parts in advance, by the server's name."""
     find_wire_fault: Callable[[Tool], str | None] = lambda _: None
     clean: Callable[[str, Arguments], Arguments] = lambda _, arguments: arguments
     """`Policy.meant` for menugate's own tools."""
 
 
-def mount_known_servers(
-    configuration: "Configuration", settings: "Settings", find_wire_fault: Callable[[Tool], str | None]
-) -> "Configuration":
+def mount_known_servers(configuration: "Configuration", settings: "Settings") -> "Configuration":
     """Mount the configured servers with the catalogues that they had last, so that nothing has to be started."""
     from mcp_server.state.upstream_catalogues import load_catalogues
     from mcp_server.state.upstream_pins import UpstreamPins
@@ -60,7 +60,7 @@ def mount_known_servers(
             mounts,
             catalogues,
             UpstreamPins(settings.secrets, settings.workspace).judge,
-            find_wire_fault=find_wire_fault,
+            find_wire_fault=configuration.find_wire_fault,
             clean=configuration.policy.meant,
         ),
     )
@@ -73,11 +73,14 @@ def mount_catalogues(configuration: "Configuration", mounted: MountedTools) -> "
     tools: list[Tool] = []
     aside: list[SetAside] = []
     waiting: dict[str, str] = {}
+    admitted: dict[str, tuple[CataloguePart, ...]] = {}
     for mount in mounted.mounts:
         if (catalogue := mounted.catalogues.get(mount.name)) is None:
             waiting[mount.name] = f"The server {mount.name} has not said yet which tools it has."
             continue
         judged = mounted.judge(mount, catalogue)
+        if judged.admitted:
+            admitted[mount.name] = judged.admitted
         more, without = builder.build_tools(mount, judged.offered.tools, approved=True)
         tools += (*more, *build_offer_tools(mount, judged))
         aside += without
@@ -88,7 +91,8 @@ def mount_catalogues(configuration: "Configuration", mounted: MountedTools) -> "
     shared = list(list_duplicates(tools))
     aside += [_set_aside(tool, "another server without a prefix has a tool of that name") for tool in shared]
     kept = tuple(tool for tool in tools if not any(tool is one for one in shared))
-    return replace(configuration, mounted=replace(mounted, tools=kept, aside=tuple(aside), waiting=waiting))
+    judged_now = replace(mounted, tools=kept, aside=tuple(aside), waiting=waiting, admitted=admitted)
+    return replace(configuration, mounted=judged_now)
 
 
 def describe_missing_approval(mount: Mount) -> str:

@@ -24,6 +24,8 @@ class Mode:
     triggers: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     """What passes through the gate here and is no tool to clients: the resources and prompts of servers."""
+    everywhere: bool = False
+    """Its tools are in every list, also at ROOT."""
 
     @property
     def servers(self) -> frozenset[str]:
@@ -66,6 +68,11 @@ class Menus:
     def by_name(self) -> Mapping[str | None, Mode]:
         """None is ROOT, which is no mode."""
         return {mode.name: mode for mode in self.modes}
+
+    @cached_property
+    def tools_everywhere(self) -> Mapping[str, None]:
+        """The tools that are in every list, in menu order."""
+        return dict.fromkeys(tool for mode in self.modes if mode.everywhere for tool in mode.tools)
 
     @cached_property
     def _by_tool(self) -> dict[str, tuple[Mode, ...]]:

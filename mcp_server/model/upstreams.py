@@ -144,6 +144,15 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class MountBinding:
+    """Which definition of a server a tool was built from."""
+
+    digest: str
+    uri_prefix: str
+    """What stands before the addresses in its results."""
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """What a server offers, as it said when it was last asked."""
 
@@ -195,6 +204,9 @@ class UpstreamCaller:
     """None if the client did not ask for progress."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What of the request's `_meta` is passed on."""
+    definition: str = ""
+    """The digest of the server's definition that the call was judged by; empty if nothing was judged. A server that is
+    defined differently by then does not get the call."""
     lasting: bool = True
     """False if the session ends with this request, so that the answer to a question comes in another one."""
 

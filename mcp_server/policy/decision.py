@@ -152,6 +152,8 @@ def check_mode(case: DecisionCase) -> Decision | None:
     shut_in = case.session.pinned and case.call.within == SERVER_TOOL
     if (case.session.flat or (case.call.within and not shut_in)) and case.policy.menus.find_modes_with(case.tool.name):
         return None
+    if case.tool.name in case.policy.menus.tools_everywhere and not case.session.pinned:
+        return None
     return refusals.refuse_wrong_mode(case.tool, case.session, case.policy)
 
 
@@ -314,10 +316,12 @@ def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, po
 
 
 def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
-    """List the meta-tools, then those of the session's mode (of all modes, if the list is flat), in menu order."""
+    """List the meta-tools, those that are everywhere, and those of the session's mode (of all modes, if the list is
+    flat), in menu order. An endpoint for one mode has nothing but that mode."""
     mode = policy.menus.by_name.get(session.mode)
     modes = policy.menus if session.flat else (mode,) if mode else ()
-    names = dict.fromkeys((*META_TOOLS, *(tool for mode in modes for tool in mode.tools)))
+    everywhere = () if session.pinned else policy.menus.tools_everywhere
+    names = dict.fromkeys((*META_TOOLS, *everywhere, *(tool for mode in modes for tool in mode.tools)))
     return tuple(name for name in names if _is_visible(name, session, posture, policy))
 
 

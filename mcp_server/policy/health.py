@@ -23,10 +23,17 @@ class HealthFinding:
     mend: Callable[[], object] | None = None
     commands: tuple[str, ...] = ()
     """Commands that fix it and that only the person may type."""
+    isolated: bool = False
+    """The fault is no reason to change how menugate works: what has it is left out, and the rest is in order."""
 
 
 def list_faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
     return [one for one in findings if one.grade is Grade.FAULT]
+
+
+def list_general_faults(findings: Sequence[HealthFinding]) -> list[HealthFinding]:
+    """List the faults that menugate responds to, as the operator set it."""
+    return [one for one in list_faults(findings) if not one.isolated]
 
 
 def format_verdict(findings: Sequence[HealthFinding]) -> str:

@@ -13,7 +13,7 @@ from mcp_server.policy.shell import list_commands
 
 ACTS: Mapping[str, bool | frozenset[str]] = {
     "serve": False,
-    "menus": False,
+    "menus": frozenset(("propose",)),
     "check": False,
     "rules": False,
     "trust": True,
@@ -22,7 +22,7 @@ ACTS: Mapping[str, bool | frozenset[str]] = {
     "call": True,
     "status": False,
     "messages": True,
-    "upstreams": frozenset(("approve",)),
+    "upstreams": frozenset(("approve", "add", "disable", "enable", "remove", "test")),
     "secret": frozenset(("set", "remove")),
     "mode": True,
     "control": True,

@@ -121,10 +121,18 @@ def refuse_wrong_mode(tool: Tool, session: Session, policy: Policy) -> Decision:
         reason = f"`{tool.name}` is in mode {_format_mode_names(modes)}, and this endpoint {served}."
         way_out = "You cannot reach it from here. Continue with the tools of this endpoint."
     else:
-        current = f"in mode `{here.name}`" if here else "at ROOT, in no mode"
+        lost = find_lost_mode(session, policy)
+        current = f"in mode `{here.name}`" if here else f"at ROOT{f'. {lost}' if lost else ', in no mode'}"
         reason = f"`{tool.name}` is in mode {_format_mode_names(modes)}; this session is {current}."
         way_out = f"Call {format_enter_call(modes[0])}, then make this call again."
     return make_refusal(Layer.MODE, Code.WRONG_MODE, reason, way_out)
+
+
+def find_lost_mode(session: Session, policy: Policy) -> str:
+    """Say that the mode which the session entered is gone; empty if it is not."""
+    if session.mode is None or session.mode in policy.menus.by_name:
+        return ""
+    return f"The mode {quote_text(session.mode)} that it was in is gone, because the user changed the configuration"
 
 
 def explain_mode_not_entered(tool: Tool, mode: Mode, decision: Decision, policy: Policy) -> Decision:

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias, cast
 
 from mcp_server.model.text import CONTROLS, INVISIBLE, quote_text, to_one_line
 from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Confirmation, LazyFunction, Run, Schema, Tool
-from mcp_server.model.upstreams import Definition, Mount, ToolShape
+from mcp_server.model.upstreams import Definition, Mount, MountBinding, ToolShape
 from mcp_server.policy.upstream_effects import ToolEffect, judge_tool
 from mcp_server.policy.upstream_names import UNCHANGED, format_written_name, slug_tool
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.policy.upstream_schemas import find_schema_fault, leave_out_arguments, normalize_schema
 from mcp_server.policy.upstream_uris import prefix_meta
 
@@ -114,8 +115,9 @@ class ToolBuilder:
 
 
 def build_run(mount: Mount, tool: str) -> Run:
-    """Build the code that calls a tool of a server by the server's own name for it."""
-    return partial(RELAY, mount.name, tool, mount.result, mount.uri_prefix)
+    """Build the code that calls a tool of a server by the server's own name for it. The digest binds it to the server
+    as it is defined now: a call is judged by it, and must not reach another that has the name by then."""
+    return partial(RELAY, mount.name, tool, mount.result, MountBinding(compute_mount_digest(mount), mount.uri_prefix))
 
 
 class UnusableTool(Exception):

@@ -60,12 +60,9 @@ class UpstreamPins:
             return None
 
     def judge(self, mount: Mount, catalogue: Catalogue) -> JudgedCatalogue:
-        """Divide what a server offers by what you approved of it. What is admitted as new is pinned at once."""
-        digest = compute_mount_digest(mount)
-        judged = judge_catalogue(digest, catalogue, self.find_approval(mount.name), mount.changes)
-        if judged.admitted:
-            self.admit_parts(mount.name, digest, judged.admitted)
-        return judged
+        """Divide what a server offers by what you approved of it. This only reads: a running server adds what is
+        admitted as new to the approval, with `admit_parts`, and no command that looks at servers does."""
+        return judge_catalogue(compute_mount_digest(mount), catalogue, self.find_approval(mount.name), mount.changes)
 
     def put_approval(self, mount: str, approval: UpstreamApproval) -> None:
         if self.secrets is None:

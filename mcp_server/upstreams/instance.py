@@ -82,6 +82,7 @@ class UpstreamInstance:
     _ready: anyio.Event = field(default_factory=anyio.Event)
     _wake: anyio.Event = field(default_factory=anyio.Event)
     _stopping: bool = False
+    _retiring: bool = False
     _failures: int = 0
     _noted_starts: int = 0
     _retry_at: float = 0.0
@@ -96,6 +97,8 @@ class UpstreamInstance:
                 await asyncio.wait([self._task])  # it is ending
                 continue
             if self._task is None:
+                if self._retiring:
+                    raise build_replaced_refusal(self.mount.name)
                 wait = self._retry_at - time.monotonic()
                 if wait > PATIENCE_SECONDS:
                     raise self.build_away_refusal()
@@ -225,8 +228,9 @@ class UpstreamInstance:
 
     async def _wait_for_end(self, connection: Connection) -> None:
         while connection.peer.ended is None and not self._stopping:
-            in_use = self.users or self.subscribers
+            in_use = self.users or (self.subscribers and not self._retiring)
             idle = self.mount.idle_seconds + (GUEST_SECONDS if self.guests else 0)
+            idle = 0.0 if self._retiring else idle
             left = math.inf if in_use else idle - (time.monotonic() - self.used)
             if left <= 0:
                 return
@@ -311,6 +315,21 @@ class UpstreamInstance:
             if not self._ready.is_set():
                 task.cancel()
             await asyncio.wait([task])
+
+    async def retire(self) -> None:
+        """Finish the calls that it has, then stop. It is not started again."""
+        self._retiring = True
+        task = self._task
+        if not self.users or task is None:
+            await self.stop()
+        else:
+            self._wake.set()
+            await asyncio.wait([task])
+
+
+def build_replaced_refusal(name: str) -> Refusal:
+    message = f"The user has removed or changed the server `{name}`, and the call did not reach it."
+    return Refusal(Problem(Code.UPSTREAM_AWAY, message, "Look at the tools there are now, then call again."))
 
 
 def find_reason(error: BaseException) -> LinkClosed:

@@ -1,7 +1,7 @@
 """Which running instance answers a call, and what becomes of the call? The `Upstreams` port over all mounts."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ from mcp_server.model.upstreams import (
     UpstreamStatus,
     WireResult,
 )
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.upstreams.calls import CallLimits, Parked, UpstreamCall
 from mcp_server.upstreams.instance import MAX_STARTS, InstanceEvents, UpstreamInstance
 from mcp_server.upstreams.messages import Link
@@ -59,16 +60,23 @@ class UpstreamServers:
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
     _parked: ParkedCalls = field(default_factory=ParkedCalls)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_STARTS))
+    _retired: set[UpstreamInstance] = field(default_factory=set[UpstreamInstance])
+    """Those that only finish the calls they have."""
     _ending: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     def set_mounts(self, mounts: Iterable[Mount], catalogues: Mapping[str, Catalogue] | None = None) -> None:
-        """Serve these mounts from now on. What is no longer mounted, or mounted differently, is stopped. `catalogues`:
-        the last ones known, for mounts that have not been started yet."""
+        """Serve these mounts from now on. What is no longer mounted, or mounted differently, gets no more calls and is
+        stopped when those that it has are done. `catalogues`: the last ones known, for mounts that have not been
+        started yet."""
         before, self._mounts = self._mounts, {mount.name: mount for mount in mounts}
         for name in before:
-            if before[name] != self._mounts.get(name):
+            now = self._mounts.get(name)
+            if now is not None and is_same_process(before[name], now):
+                for instance in (one for key, one in self._instances.items() if key[0] == name):
+                    instance.mount = now
+            elif before[name] != now:
                 self._catalogues.pop(name, None)
-                self._stop_instances(lambda key, _, name=name: key[0] == name)
+                self._retire_instances(name)
         for name, catalogue in (catalogues or {}).items():
             if name in self._mounts:
                 self._catalogues.setdefault(name, catalogue)
@@ -134,6 +142,8 @@ class UpstreamServers:
     async def close(self) -> None:
         """Stop every server."""
         await self._parked.close()
+        for instance in self._retired:
+            self._end(instance.stop())
         self._stop_instances(lambda _key, _instance: True)
         if self._ending:
             await asyncio.wait(self._ending)
@@ -171,6 +181,9 @@ class UpstreamServers:
         if configured.disabled:
             message = f"The user has disabled the server `{mount}`."
             raise Refusal(Problem(Code.UPSTREAM_AWAY, message, "Continue without it."))
+        if caller.definition and caller.definition != compute_mount_digest(configured):
+            message = f"The user has changed the server `{mount}` since this call was allowed, so nothing ran."
+            raise Refusal(Problem(Code.UPSTREAM_AWAY, message, "Look at the tools there are now, then call again."))
         side = "" if caller.principal == self.owner else "other "
         key = (mount, side + SHARED_BY[configured.serve](caller))
         instance = self._instances.get(key)
@@ -195,7 +208,8 @@ class UpstreamServers:
         return instance
 
     def _take_catalogue(self, mount: Mount, catalogue: Catalogue) -> None:
-        if self._mounts.get(mount.name) == mount:
+        now = self._mounts.get(mount.name)
+        if now is not None and is_same_process(now, mount):
             self._catalogues[mount.name] = catalogue
             self.on_change(UpstreamChange(mount.name, "catalogue"))
 
@@ -203,6 +217,22 @@ class UpstreamServers:
         for key, instance in list(self._instances.items()):
             if chosen(key, instance):
                 del self._instances[key]
-                task = asyncio.get_running_loop().create_task(instance.stop())
-                self._ending.add(task)
-                task.add_done_callback(self._ending.discard)
+                self._end(instance.stop())
+
+    def _retire_instances(self, mount: str) -> None:
+        """Give them no more calls, and stop each when it has none."""
+        for key in [key for key in self._instances if key[0] == mount]:
+            instance = self._instances.pop(key)
+            self._retired.add(instance)
+            self._end(instance.retire(), lambda instance=instance: self._retired.discard(instance))
+
+    def _end(self, work: Coroutine[Any, Any, None], done: Callable[[], None] = lambda: None) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        task.add_done_callback(lambda _: done())
+
+
+def is_same_process(one: Mount, other: Mount) -> bool:
+    """True if they differ at most in how the server's tools look and count, so that it need not be started again."""
+    return one == replace(other, tools=one.tools, result=one.result, changes=one.changes, prefixed=one.prefixed)

@@ -148,7 +148,6 @@ def build_view(
 ) -> UpstreamView:
     mounted, policy = configuration.mounted, configuration.policy
     catalogue = mounted.catalogues.get(mount.name) if mounted else None
-    # Not `UpstreamPins.judge`, which also writes down what you allowed in advance.
     judged = judge_catalogue(compute_mount_digest(mount), catalogue or Catalogue(), approval, mount.changes)
     of_mount = (tool for tool in policy.tools.values() if (tool.written or "").partition(":")[0] == mount.name)
     tools = [tool for tool in of_mount if tool.is_listed]

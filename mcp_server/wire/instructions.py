@@ -4,6 +4,9 @@ Some hosts show only the first 240 characters, and 150 of a tool's description. 
 the name of every mode, with as many of its trigger words as fit.
 """
 
+from dataclasses import replace
+
+from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.config.load import Configuration
 from mcp_server.model.menus import Menus, Mode
 
@@ -19,6 +22,11 @@ def format_endpoint_instructions(configuration: Configuration, pinned: str | Non
     return format_instructions(
         render("instructions/head"), render("instructions/tail"), menus, menus.by_name.get(pinned)
     )
+
+
+def format_current_instructions(configuration: Configuration, current: CurrentPolicy, pinned: str | None) -> str:
+    """Servers that you add while menugate runs bring modes of their own."""
+    return format_endpoint_instructions(replace(configuration, policy=current.policy), pinned)
 
 
 def format_instructions(head: str, tail: str, menus: Menus, pinned: Mode | None) -> str:

@@ -1,5 +1,6 @@
 """May a call ask of other servers only what was decided about?"""
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -7,10 +8,11 @@ from typing import Any, cast
 import pytest
 
 from mcp_server.calls.request import ResolvedCall
-from mcp_server.calls.upstreams import GrantedUpstreams, is_tool_of, read_result
+from mcp_server.calls.upstreams import GrantedUpstreams, get_definition, is_tool_of, read_result
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.tools import LazyFunction
 from mcp_server.model.upstreams import Mount, StdioTarget, UpstreamCaller, Upstreams
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.policy.upstream_tools import RELAY, build_run
 from tests.config.samples import made
 
@@ -52,6 +54,12 @@ async def test_nothing_else_is_reached(tool: Any, server: str, name: str) -> Non
 
 def test_only_its_own_code_makes_a_tool_that_of_a_server() -> None:
     assert is_tool_of(TOOL, "server", "tool") and not is_tool_of(made("server_tool"), "server", "tool")
+
+
+def test_a_tool_is_bound_to_its_server_as_it_was_defined() -> None:
+    other = build_run(replace(MOUNT, target=StdioTarget(("y",))), "tool")
+    assert get_definition(TOOL) == compute_mount_digest(MOUNT) != get_definition(replace(TOOL, run=other))
+    assert get_definition(made("server_tool")) == ""
 
 
 def test_a_result_says_that_menugate_answered() -> None:

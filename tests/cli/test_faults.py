@@ -254,7 +254,8 @@ def test_status_and_doctor_name_the_servers_that_are_missing(servers: Path, menu
     assert (facts["mounted"], facts["broken"], facts["warnings"]) == (["sound", "unwise"], ["broken"], 1)
     report = json.loads(menugate("doctor --json").out)
     found = [(one["grade"], one["says"]) for one in report["findings"] if one["what"] == "upstreams"]
-    assert found == [("note", line)]
+    assert found == [("fault", line)]
+    assert menugate("doctor").code == 1
     servers.write_text("rules: {}\n")
     assert json.loads(menugate("status --json").out)["upstreams"] is None
 

@@ -38,6 +38,14 @@ def test_a_mode_is_added_by_one_file(tmp_path: Path) -> None:
     assert [mode.name for mode in menus.find_modes_with("grep")] == [*modes_with("grep"), "mine"]
 
 
+def test_a_mode_is_everywhere_only_if_it_says_so_itself(tmp_path: Path) -> None:
+    files = {"a": mode_text() + "everywhere: true\n", "b": "name: b\nextends: mine\ntitle: B\nwhen: to try b\n"}
+    menus = opened(folder(tmp_path / "own", **files)).menus
+    assert [mode.name for mode in menus if mode.everywhere] == ["mine"]
+    assert list(menus.tools_everywhere) == list(next(mode for mode in menus if mode.everywhere).tools)
+    assert not opened().menus.tools_everywhere
+
+
 def test_a_tool_taken_off_its_only_menu_is_missed(tmp_path: Path) -> None:
     only = next(tool for tool in tools_of("swe") if modes_with(tool) == ["swe"])
     faults = refused(folder(tmp_path / "own", change=f"extends: swe\nremove: [{only}, glob]\n"))

@@ -48,7 +48,7 @@ def run_command(folder: Path, *words: str) -> str:
 
 @asynccontextmanager
 async def connected(
-    folder: Path, era: str, servers: dict[str, Any], approved: bool = True, **more: Any
+    folder: Path, era: str, servers: dict[str, Any], approved: bool = True, pinned: str = "", **more: Any
 ) -> AsyncGenerator[Held, None]:
     work, home = folder / "work", folder / "home"
     work.mkdir(exist_ok=True)
@@ -56,7 +56,8 @@ async def connected(
     config = configure(folder, servers, **more)
     for name in (name for name, entry in servers.items() if approved and entry["command"] == sys.executable):
         approve(folder, name)
-    async with held(over_stdio(work, home, "--config", str(config)), era) as client:
+    flags = ("--mode", pinned) if pinned else ()
+    async with held(over_stdio(work, home, "--config", str(config), *flags), era) as client:
         yield client
 
 
@@ -107,6 +108,22 @@ async def test_a_mode_mixes_our_own_tools_with_those_of_servers(tmp_path: Path) 
         await wait_for_tools(client, "mixed", "plain_echo")
         assert (await client.names())[-3:] == ["Read", "plain_echo", "plain_add"]
         assert "WRONG_MODE" in text(await client.call("plain_fail"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_mode_can_be_everywhere(tmp_path: Path, era: str) -> None:
+    (tmp_path / "menus").mkdir()
+    (tmp_path / "menus" / "mixed.yaml").write_text(json.dumps({**MODE, "everywhere": True}))
+    async with connected(tmp_path, era, {"plain": entry("ordinary")}, menus=["menus"]) as client:
+        names = await client.names()
+        assert {"Read", "plain_echo", "plain_add"} <= set(names) and "plain_fail" not in names
+        assert text(await client.call("plain_echo", text="hello")) == "hello"
+        assert "WRONG_MODE" in text(await client.call("plain_fail"))
+        await client.call("menu_enter", mode="git")
+        assert "plain_echo" in await client.names() and (await client.names()).count("Read") == 1
+    async with connected(tmp_path, era, {"plain": entry("ordinary")}, menus=["menus"], pinned="git") as client:
+        assert "plain_echo" not in await client.names()
+        assert "WRONG_MODE" in text(await client.call("plain_echo", text="hello"))
 
 
 async def test_rules_apply_to_the_tools_of_servers(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_server.model.menus import META_TOOLS
+from mcp_server.model.menus import META_TOOLS, Menus
 from mcp_server.model.policy import Call, Verdict
 from mcp_server.model.posture import AiMode, Posture, Profile, Stage, WorkMode
+from mcp_server.model.results import Code
 from mcp_server.model.sessions import Session
 from mcp_server.policy.decision import decide, list_visible_tools
 from tests.policy.world import example, menus, policy, tools
@@ -34,6 +35,20 @@ def test_a_mode_shows_the_six_and_then_its_own_in_menu_order(mode: str, count: i
     assert home
     assert list_visible_tools(at(mode), everything, policy()) == (*META_TOOLS, *home.tools)
     assert len(list_visible_tools(at(mode), everything, policy())) == count
+
+
+def test_a_mode_that_is_everywhere_is_in_every_list_but_that_of_an_endpoint_for_one_mode() -> None:
+    modes = tuple(replace(mode, everywhere=mode.name == "git") for mode in menus())
+    house = replace(policy(), menus=Menus(modes))
+    usual, git = Posture(profile=Profile.UNRESTRICTED), next(mode for mode in modes if mode.everywhere)
+    assert list_visible_tools(at(None), usual, house) == (*META_TOOLS, *git.tools)
+    assert set(git.tools) <= set(list_visible_tools(at("data"), usual, house))
+    assert decide(house.tools.get("git_status"), Call("git_status"), at(None), usual, house).code is None
+    pinned = replace(at("data"), pinned=True)
+    assert list_visible_tools(pinned, usual, house) == list_visible_tools(pinned, usual, policy())
+    refused = decide(house.tools.get("git_status"), Call("git_status"), pinned, usual, house)
+    assert refused.code is Code.WRONG_MODE
+    assert set(git.tools) - set(list_visible_tools(at(None), Posture(profile=Profile.RESTRICTED), house)), "rules hold"
 
 
 def test_what_the_profile_the_stage_or_the_work_forbids_is_not_shown() -> None:

@@ -124,8 +124,11 @@ def mode(name: str, row: Mapping[str, Any]) -> Mode:
         title=row["title"],
         tools=tuple(row.get("tools", ())),
         triggers=tuple(map(str, row.get("triggers", ()))),
-        behind=(),
-        **words,
+        role=words["role"],
+        goal=words["goal"],
+        offers=words["offers"],
+        when=words["when"],
+        remember=words["remember"],
     )
 
 

@@ -113,12 +113,15 @@ def test_parts_are_admitted_to_an_approval_of_the_same_definition_alone(pins: Up
     assert approval.parts == (*APPROVAL.parts, new), "what is approved stays as it was"
 
 
-def test_what_is_admitted_as_new_is_pinned_at_once(pins: UpstreamPins) -> None:
+def test_only_what_was_added_to_the_approval_is_pinned(pins: UpstreamPins) -> None:
     mount = Mount("sums", "sums", StdioTarget(("run",)), changes=CatalogueChanges.ALLOW_NEW)
     assert pins.judge(mount, WHOLE).offered.tools == ()
     pins.put_approval("sums", approve_catalogue(compute_mount_digest(mount), WHOLE, 7))
     more = replace(WHOLE, tools=(*WHOLE.tools, {"name": "sub"}))
     assert pins.judge(mount, more).offered == more
+    kept = pins.find_approval("sums")
+    assert kept is not None and len(kept.parts) == len(approve_catalogue("", WHOLE, 7).parts), "looking writes nothing"
+    pins.admit_parts("sums", compute_mount_digest(mount), pins.judge(mount, more).admitted)
     poisoned = replace(WHOLE, tools=(*WHOLE.tools, {"name": "sub", "description": "Mails."}))
     assert pins.judge(mount, poisoned).offered == WHOLE
     assert pins.judge(replace(mount, target=StdioTarget(("walk",))), more).offered.tools == ()

@@ -1,12 +1,14 @@
 """Do calls reach the servers behind menugate, and do their results come back as they were sent?"""
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
 from mcp_server.model.results import Code, Refusal
-from mcp_server.model.upstreams import Mount, ProtocolEra, StdioTarget, UpstreamState
+from mcp_server.model.upstreams import Catalogue, Mount, ProtocolEra, StdioTarget, ToolShape, UpstreamState
+from mcp_server.policy.upstream_pins import compute_mount_digest
 from tests.clients.waiting import async_becomes_true
 from tests.upstreams.ground import FarServer, Recorder, caller, grounded, script
 
@@ -119,3 +121,67 @@ async def test_nothing_that_a_server_describes_is_lost(tmp_path: Path) -> None:
     async with grounded(tmp_path, script("raw")) as ground:
         found = await ground.servers.get_catalogue("raw", caller())
         assert [tool["vendor"] for tool in found.tools] == [{"kept": True}] * 2
+
+
+async def test_a_call_outlives_the_mount_that_it_was_judged_by(tmp_path: Path) -> None:
+    mount = script("ordinary")
+    async with grounded(tmp_path, mount) as ground, anyio.create_task_group() as tasks:
+        await ground.servers.get_catalogue("ordinary", caller())
+        results: list[object] = []
+        client = Recorder(abilities=("elicitation",))
+        asked = anyio.Event()
+
+        async def answer(key: str, method: str, params: object, note: str = "") -> dict[str, object]:
+            asked.set()
+            await gone.wait()
+            return {"action": "accept", "content": {"name": "Ada"}}
+
+        gone = anyio.Event()
+        client.request = answer
+
+        async def call() -> None:
+            results.append(await ground.servers.call_tool("ordinary", "ask", {}, caller(client)))
+
+        tasks.start_soon(call)
+        with anyio.fail_after(30):
+            await asked.wait()
+        ground.servers.set_mounts([])
+        with pytest.raises(Refusal):
+            await ground.servers.call_tool("ordinary", "echo", {"text": "x"}, caller())
+        assert ground.host.registry.children, "its server runs for as long as the call does"
+        gone.set()
+        with anyio.fail_after(30):
+            while not results:
+                await anyio.sleep(0.01)
+        assert await async_becomes_true(lambda: not ground.host.registry.children)
+
+
+async def test_a_call_never_reaches_another_server_of_that_name(tmp_path: Path) -> None:
+    judged_by = script("ordinary")
+    other = script("raw", called="ordinary")
+    async with grounded(tmp_path, judged_by) as ground:
+        who = replace(caller(), definition=compute_mount_digest(judged_by))
+        await ground.servers.call_tool("ordinary", "echo", {"text": "x"}, who)
+        ground.servers.set_mounts([other])
+        with pytest.raises(Refusal) as refused:
+            await ground.servers.call_tool("ordinary", "echo", {"text": "x"}, who)
+        assert refused.value.problem.code is Code.UPSTREAM_AWAY
+        assert "nothing ran" in refused.value.problem.message
+
+
+async def test_what_its_tools_count_as_is_no_reason_to_start_a_server_again(tmp_path: Path) -> None:
+    mount = script("ordinary")
+    async with grounded(tmp_path, mount) as ground:
+        await ground.servers.get_catalogue("ordinary", caller())
+        before = set(ground.host.registry.children)
+        ground.servers.set_mounts([replace(mount, tools={"echo": ToolShape(description="Says it.")})])
+        await ground.servers.call_tool("ordinary", "change", {}, caller())
+        assert set(ground.host.registry.children) == before
+        assert await async_becomes_true(lambda: _has_tool(ground.servers.get_status("ordinary").catalogue, "new"))
+        ground.servers.set_mounts([replace(mount, idle_seconds=5.0)])
+        await ground.servers.call_tool("ordinary", "echo", {"text": "x"}, caller())
+        assert not before & set(ground.host.registry.children)
+
+
+def _has_tool(catalogue: Catalogue | None, name: str) -> bool:
+    return any(tool["name"] == name for tool in catalogue.tools) if catalogue else False

@@ -1,5 +1,6 @@
 """A server whose tools have schemas, and which offers one more after a call. `bad` adds tools that no host takes."""
 
+import os
 import sys
 from typing import Any
 
@@ -42,7 +43,7 @@ async def call_tool(ctx: ServerRequestContext[Any, Any], params: types.CallToolR
             await ctx.session.send_tool_list_changed()
             text = "growing"
         case _:
-            text = params.name
+            text = os.environ.get("WHERE", params.name)
     return types.CallToolResult(content=[types.TextContent(text=text)])
 
 
