@@ -5,12 +5,19 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_server.cli.output import CliError, print_json, say, say_foreign, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import add_server
 from mcp_server.cli.target import write_to_state
+from mcp_server.views.approvals import (
+    build_approval_fields,
+    build_question_fields,
+    describe_scope,
+    get_standing,
+    list_scopes,
+)
 from mcp_server.views.posture import open_state_reader
 from mcp_server.views.text import format_one_line, format_time
 
@@ -76,7 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
         matches = [approval for approval in recent if arguments.all or get_standing(approval, now) == "waits"]
         glances = state.load_question_glances(matches) if state else {}
     if arguments.json:
-        print_json([to_json(approval, now) | {"glance": glances.get(approval.id) or None} for approval in matches])
+        print_json(
+            [
+                build_approval_fields(approval, now) | {"glance": glances.get(approval.id) or None}
+                for approval in matches
+            ]
+        )
     else:
         show(matches, glances, now, arguments.all)
     return 0
@@ -110,7 +122,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
         raise CliError("name a question; `menugate approvals` lists their ids.", 2)
     approval, now = find_question(settings, id), time.time_ns()
     if json:
-        print_json(to_json(approval, now) | to_fields(approval))
+        print_json(build_approval_fields(approval, now) | build_question_fields(approval))
     else:
         show_question(approval, approval.whole or approval.message, now)
         if approval.is_waiting(now):
@@ -120,77 +132,6 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
     if approval.is_unread:
         write_to_state(settings, partial(approvals.mark_shown, id=id))
     return 0
-
-
-def get_standing(approval: "Approval", now: int) -> str:
-    """Return one word: `waits`, `used`, `void`, `expired`, or the answer."""
-    from mcp_server.model.approvals import ApprovalAnswer
-
-    if approval.is_spent and approval.answer is ApprovalAnswer.YES:
-        return "used"
-    if approval.void:
-        return "no" if approval.answer is ApprovalAnswer.NO else "void"
-    if approval.is_lapsed(now):
-        return "expired"
-    return "waits" if approval.is_waiting(now) else str(approval.answer)
-
-
-def to_json(approval: "Approval", now: int) -> dict[str, Any]:
-    return {
-        "id": approval.id,
-        "standing": get_standing(approval, now),
-        "tool": approval.wanted.tool,
-        "effect": approval.wanted.effect,
-        "principal": approval.wanted.principal,
-        "session": approval.wanted.session or None,
-        "run": approval.wanted.run or None,
-        "step": approval.wanted.step,
-        "message": approval.message,
-        "too_long": bool(approval.whole) and not approval.brief,
-        "shown": not approval.is_unread,
-        "asked": format_time(approval.asked),
-        "expires": format_time(approval.expires),
-        "scope": approval.scope,
-        "may_be_for_session": approval.wanted.lasting,
-        "reason": approval.reason or None,
-        "void": approval.void or None,
-    }
-
-
-def to_fields(approval: "Approval") -> dict[str, Any]:
-    """Return the whole question, field by field. Questions of an older menugate have only the text."""
-    return {
-        "message": approval.whole or approval.message,
-        "host": approval.host or None,
-        "scopes": list(list_scopes(approval)),
-        "arguments": None,
-        "parts": None,
-        "targets": None,
-        "rule": None,
-        **approval.details,
-    }
-
-
-def list_scopes(approval: "Approval") -> "Mapping[ApprovalScope, str]":
-    """List the approvals that you can give, and what each one covers."""
-    from mcp_server.model.approvals import ApprovalScope
-
-    lasting = approval.wanted.lasting
-    settled = "arguments" in approval.details and not approval.details.get("at_the_moment")
-    offered = {ApprovalScope.ONCE: True, ApprovalScope.SESSION: lasting, ApprovalScope.ALWAYS: lasting and settled}
-    return {scope: describe_scope(approval, scope) for scope, is_offered in offered.items() if is_offered}
-
-
-def describe_scope(approval: "Approval", scope: "ApprovalScope") -> str:
-    from mcp_server.model.approvals import ApprovalScope
-
-    match scope:
-        case ApprovalScope.ONCE:
-            return "this call, once"
-        case ApprovalScope.SESSION:
-            return approval.wanted.describe_session_scope()
-        case ApprovalScope.ALWAYS:
-            return "this call and, by a rule, every later one exactly like it in this workspace"
 
 
 def show_scopes(approval: "Approval") -> None:
