@@ -60,6 +60,7 @@ def examine(
     blocked = list(check_folder_access(settings))
     return [
         *check_configuration(settings, packs),
+        *check_key_folder(settings),
         *(blocked or (*check_private_places(settings), *check_lock(settings), *check_state(settings, packs, progress))),
         *check_guards(settings),
         *check_sandbox(settings, packs),
@@ -152,6 +153,15 @@ def check_folder_access(settings: Settings) -> Iterator[HealthFinding]:
         if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
             says = f"{existing} is not a folder that you can read and write, and menugate keeps its state in {folder}."
             yield HealthFinding("state file", says, Grade.FAULT)
+
+
+def check_key_folder(settings: Settings) -> Iterator[HealthFinding]:
+    if settings.secrets is None:
+        says = (
+            "No writable folder can keep this account's keys, so a posture that you choose applies to no server. Set "
+            "MENUGATE_STATE_HOME to a folder that you can write to, for your commands and for the server."
+        )
+        yield HealthFinding("keys", says, Grade.FAULT, isolated=True)
 
 
 def check_private_places(settings: Settings) -> Iterator[HealthFinding]:

@@ -29,6 +29,7 @@ T = TypeVar("T")
 MAX_UNITS = 1000
 MAX_REASON_CHARS = 200
 NOW = "now"
+PAUSED = "the user paused it"
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,14 @@ class RunCommands:
     async def _run_pause(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:
         if (reason := find_typed_reason(arguments)) is None:
             return build_user_messages(describe_missing_word("pause"))
-        hold = Hold(Holder.PERSON, format_reason(reason, "the user paused it"))
+        hold = Hold(Holder.PERSON, format_reason(reason, PAUSED))
         pausing = partial(runs.pause_session, principal=speaker.principal, session=speaker.session, hold=hold)
         order = self._build_order(speaker, hold.reason, ends=False)
         hold_set, ordered = await self._write_and_refresh(lambda tx: (pausing(tx), stops.give_order(tx, order)))
         answers = await collect_stop_answers(self.store, ordered)
+        said = f": {hold_set.reason}" if hold_set.reason != PAUSED else ""
         return build_user_messages(
-            f"The user paused {describe_runs(speaker)}, keeping its state: {hold_set.reason}."
-            f"{describe_stop_answers(answers)}"
+            f"The user paused {describe_runs(speaker)}, keeping its state{said}.{describe_stop_answers(answers)}"
         )
 
     async def _run_next(self, speaker: PromptCaller, arguments: Mapping[str, str]) -> Sequence[Message]:

@@ -29,7 +29,8 @@ def build_private_refusal(path: str) -> Refusal:
 
 def build_installation_refusal(path: str) -> Refusal:
     return build_path_refusal(
-        f"menugate runs from `{path}` or from something in it, so only the profile `unrestricted` may change it.",
+        f"`{path}` belongs to what menugate runs from, or holds a part of it, so only the profile `unrestricted` may "
+        "change it.",
         "Choose another path. If this one must change, tell the user: `menugate status` lists these folders, and "
         "installing menugate outside the workspace frees them.",
     )

@@ -106,6 +106,20 @@ def test_where_no_server_could_keep_its_state_things_are_not_in_order(menugate: 
     assert f"{place / '.menugate'} is not a folder that you can read and write" in found["says"]
 
 
+def cannot_be_used(_: object) -> bool:
+    return False
+
+
+def test_an_account_that_can_keep_no_keys_is_told_what_to_set(
+    menugate: Type, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_server.state.account.is_usable", cannot_be_used)
+    said = menugate("doctor --json")
+    assert said.code == 1
+    (found,) = findings(said.out)["keys"]
+    assert "MENUGATE_STATE_HOME" in found["says"]
+
+
 LEFT: list[tuple[str, Plant]] = [
     ("saved result older than a day", lambda work, _: old(work / ".menugate" / "spill" / "grep.txt")),
     ("half-written file", lambda work, _: old(work / ".menugate" / ".http.token-0123")),
