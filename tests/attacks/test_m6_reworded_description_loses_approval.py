@@ -101,7 +101,7 @@ def test_the_record_names_the_question_a_reworded_call_was_asked_with(workspace:
     shown = typed(workspace, home, "audit", "tail", "--json", "-n", "50").out
     rows = [json.loads(row) for row in shown.splitlines()]
     (call,) = (row for row in rows if row["kind"] == "intent" and row["tool"] == "bash")
-    assert "you were asked about" in typed(workspace, home, "audit", "why", str(call["seq"])).out
+    assert "you were asked, and approved" in typed(workspace, home, "audit", "why", str(call["seq"])).out
 
 
 def test_two_numbers_that_are_one_are_one(workspace: Path, home: Path) -> None:

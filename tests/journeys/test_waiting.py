@@ -29,10 +29,11 @@ def test_a_call_that_needs_a_yes_is_named_until_it_is_answered(workspace: Path, 
         refused = one.call("fs_delete", path="notes.md")
         assert "APPROVAL_REQUIRED" in said(refused)
     (asked,) = facts(workspace, home)["approvals"]
-    assert asked.keys() == {"id", "tool", "principal", "since"}
+    assert asked.keys() == {"id", "tool", "principal", "since", "glance"}
     shown = typed(workspace, home, "status").splitlines()
     assert shown[1].startswith("needs your approval: `fs_delete`, since 20")
-    assert shown[2].startswith(f"  `menugate approve {asked['id']}` or `menugate deny {asked['id']}`")
+    assert shown[2] == '  call: fs_delete "notes.md"'
+    assert shown[3].startswith(f"  `menugate approve {asked['id']}` or `menugate deny {asked['id']}`")
     typed(workspace, home, "approve", asked["id"])
     assert facts(workspace, home) == {"paused": [], "approvals": []}
     assert "needs your approval" not in typed(workspace, home, "status")

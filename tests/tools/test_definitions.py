@@ -15,7 +15,7 @@ from tools.catalog import CATALOG
 
 # What a list takes: the words tools are made of, the catalogue, every pack's offers, and the wording of questions.
 MODEL = {"mcp_server", "mcp_server.model"} | {
-    f"mcp_server.model.{name}" for name in ("posture", "protected", "schema", "tools")
+    f"mcp_server.model.{name}" for name in ("posture", "protected", "schema", "text", "tools")
 }
 BESIDE = {"tools", "tools.catalog"}
 # Prints every module that is loaded after the import, with those of its classes that are dataclasses.

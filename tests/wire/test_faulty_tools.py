@@ -88,7 +88,7 @@ def test_what_is_no_result_is_not_shown(ask: Ask, kind: str) -> None:
 def test_half_a_character_is_shown_as_a_sign(ask: Ask, kind: str) -> None:
     result = call(ask, "return_it", kind=kind)
     assert result["isError"] is isinstance(HALVES[kind], type(HALVES["half a character in a problem"]))
-    assert "\\ud800" not in json.dumps(result)
+    assert "\ud800" not in json.dumps(result, ensure_ascii=False)
     assert call(ask, "think", content="still there?")["isError"] is False
 
 
