@@ -159,8 +159,8 @@ def _find_untold(command: ShellCommand) -> str:
     computed = next((word for word in words if _is_computed(word)), None)
     runs = name if RUNNER.fullmatch(name) else ""
     runs = runs or next((word.text for word in words if RUNNER.fullmatch(word.text.rpartition("/")[2])), "")
-    if computed is not None and name in DECLARING:
-        return f"{quote_text(computed.source)} may set what decides which program runs"
+    if name in DECLARING and (setting := next((word for word in command.words if _is_computed(word)), None)):
+        return f"{quote_text(setting.source)} may set what decides which program runs"
     if computed is None and (why := _find_untold_script(name, words[1:])):
         return why
     if computed is not None and runs:
