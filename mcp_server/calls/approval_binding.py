@@ -21,6 +21,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.files import RehearsalOver
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem, Refusal
+from mcp_server.model.text import quote_text
 from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.state.engine.rows import Judged
@@ -46,7 +47,11 @@ class Binding:
         hashed = _does_change(decision) and not facts
         targets = {path: find_targets(self.jail, path, hashed) for _, path in self._list_paths(call)}
         run_files, untold = self._find_run_files(call, facts)
-        targets |= {path: find_targets(self.jail, path, hashed=True) for path in run_files}
+        run = {path: find_targets(self.jail, path, hashed=True) for path in run_files}
+        targets |= run
+        # A file that is too large, or has another name elsewhere, is not read, so its content could change unseen.
+        unread = next((path for path, found in run.items() if not any(one.sha256 for one in found)), None)
+        untold = untold or (f"{quote_text(unread)} cannot be read as a whole" if unread is not None else "")
         leads |= {UNTOLD: untold} if untold else {}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 

@@ -74,7 +74,8 @@ def _is_there(jail: Jail, path: str) -> bool:
 
 def _measure_losses(part: CallPart, jail: Jail) -> Iterator[tuple[str, PathSize]]:
     for does, path, known in part.losses[:MOST_LOSSES]:
-        size = measure_path(jail, path, follow=does == "overwrites") if known else PathSize(path, UNKNOWN)
+        follow = does == "overwrites" or path.endswith("/")
+        size = measure_path(jail, path, follow) if known else PathSize(path, UNKNOWN)
         # A new file overwrites nothing.
         if size is not None and (does == "deletes" or size.kind == "file"):
             yield does, size
@@ -108,13 +109,13 @@ def _format_loss(does: str, size: PathSize, redactor: Redactor) -> str:
     if size.kind == UNKNOWN:
         return f"{does} what bash makes of {name}"
     if size.kind == "missing":
-        return f"there is nothing at {name}"
+        return f"there is nothing at {name} now"
     if size.kind == "folder":
         count = format_count(size.files, "file") if size.whole else f"more than {format_count(size.files, 'file')}"
-        own = " and a git repository of its own" if size.has_repository else ""
-        return f"{does} the folder {name}: {count}{own}, {_format_tracking(size)}"
+        own = " and a git worktree of its own" if size.has_repository else ""
+        return f"{does} the folder {name}, now {count}{own}, {_format_tracking(size)}"
     if size.kind == "file":
-        return f"{does} the file {name}: {format_count(size.size, 'byte')}, {TRACKING[size.tracking]}"
+        return f"{does} the file {name}, now {format_count(size.size, 'byte')}, {TRACKING[size.tracking]}"
     return f"{does} {name}, a {size.kind}"
 
 

@@ -62,7 +62,7 @@ def _count_files(jail: Jail, path: str) -> tuple[int, bool, bool]:
             # A link to a folder is listed among the folders.
             files += len(names) + sum(_is_link(name, here) for name in folders)
             entries += len(names) + len(folders)
-            has_repository = has_repository or GIT in folders
+            has_repository = has_repository or GIT in folders or GIT in names
             if entries > MAX_ENTRIES or time.monotonic() > until:
                 return files, False, has_repository
     finally:

@@ -26,20 +26,17 @@ def find_run_targets(jail: Jail, run: RunFiles) -> tuple[list[str], str]:
         start = jail.to_relative(run.folder)
     except Refusal:
         return [], run.untold or "it starts outside the workspace"
-    seen: dict[str, os.stat_result | None] = {}
+    seen = set[str]()
     folders, files, untold = dict.fromkeys((start, *run.folders)), dict[str, None](), run.untold
     for folder in iter_growing(folders):
         for name in run.names:
-            path = _join(jail, folder, name)
-            if path is None or path in seen:
-                continue
-            seen[path] = found = _look(jail, path)
-            if found is None:
-                continue
-            if stat.S_ISDIR(found.st_mode):
-                folders[path] = None
-            elif stat.S_ISREG(found.st_mode) and (run.any_file or _is_program(path, found)):
-                files[path] = None
+            for path in _list_paths(jail, folder, name):
+                found = None if path in seen else _look(jail, path)
+                seen.add(path)
+                if found is not None and stat.S_ISDIR(found.st_mode):
+                    folders[path] = None
+                elif found is not None and stat.S_ISREG(found.st_mode) and (run.any_file or _is_program(path, found)):
+                    files[path] = None
         if len(folders) > MOST_FOLDERS:
             untold = untold or TOO_MANY_FOLDERS
             break
@@ -56,17 +53,23 @@ def iter_growing(folders: Mapping[str, None]) -> Iterator[str]:
         at += 1
 
 
-def _join(jail: Jail, folder: str, name: str) -> str | None:
-    """Return the path below the workspace; None for another one, because models change nothing there."""
-    try:
-        return jail.to_relative(posixpath.join(folder, name))
-    except Refusal:
-        return None
+def _list_paths(jail: Jail, folder: str, name: str) -> Iterator[str]:
+    """List the paths below the workspace that the name may mean there. Behind a link, `..` is the folder above the
+    link for the shell's own `cd`, and the folder above its target for everything else. Models change nothing outside.
+    """
+    joined = posixpath.join(folder, name)
+    with suppress(Refusal):
+        yield jail.to_relative(joined)
+    if ".." in joined.split("/"):
+        with suppress(Refusal, OSError, ValueError):
+            yield jail.to_relative(os.path.realpath(jail.root / joined))
 
 
 def _look(jail: Jail, path: str) -> os.stat_result | None:
+    """None also for what a link has outside."""
     with suppress(OSError, ValueError):
-        return (jail.root / path).stat()
+        real = (jail.root / path).resolve(strict=True)
+        return real.stat() if real.is_relative_to(jail.root) else None
     return None
 
 

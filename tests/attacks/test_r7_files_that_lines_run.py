@@ -1,6 +1,7 @@
 """Can a line that was approved run a file that its question did not name, and that was changed since?"""
 
 import json
+import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,26 @@ def find_id(answer: str) -> str:
     return answer.partition("menugate approve ")[2].split("`")[0]
 
 
+ODD = ("linked.sh", "large.sh")
+"""A file with a second name, and one that is too large to look through."""
+
+
+def plant_odd_files(workspace: Path) -> None:
+    for name in ODD:
+        (workspace / name).unlink(missing_ok=True)
+        (workspace / name).write_text(f"echo {FINE}\nexit\n")
+    (workspace / "other name").unlink(missing_ok=True)
+    (workspace / "other name").hardlink_to(workspace / "linked.sh")
+    os.truncate(workspace / "large.sh", 300 << 20)
+    if not (workspace / "docs" / "lb").is_symlink():
+        (workspace / "docs" / "lb").symlink_to("../sub/sub")
+
+
+def is_unbound(shown: dict[str, Any], name: str) -> bool:
+    """True if the question gives no digest of the file."""
+    return not any(target["path"] == name and target["sha256"] for target in shown["targets"])
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, {"bash_id": "kept"}], ids=["new shell", "kept shell"])
 def test_only_files_that_the_question_names_run(workspace: Path, home: Path, client: Pipe, how: dict[str, str]) -> None:
@@ -71,6 +92,7 @@ def test_only_files_that_the_question_names_run(workspace: Path, home: Path, cli
     for line in LINES if FULL else LINES[::5]:
         for name in FILES:
             write(workspace, name, FINE)
+        plant_odd_files(workspace)
         first = said(client.call("bash", command=line, timeout=5000, **how))
         if "menugate approve " not in first:
             # Judged as building or testing, or it could not be approved at all.
@@ -81,6 +103,10 @@ def test_only_files_that_the_question_names_run(workspace: Path, home: Path, cli
         named = {target["path"] for target in shown["targets"]}
         for name in FILES.keys() - named:
             write(workspace, name, EVIL)
+        for name in ODD:
+            if is_unbound(shown, name):
+                with (workspace / name).open("r+") as file:
+                    file.write(f"echo {EVIL}\nexit\n")
         # Where nobody can tell which file runs, a call that may have changed one counts.
         client.call("Write", file_path=f"note {len(faults)} {ran} {LINES.index(line)}", content="")
         second = said(client.call("bash", command=line, timeout=5000, **how))

@@ -328,7 +328,7 @@ def test_no_part_can_pass_for_words_of_menugate(workspace: Path, home: Path) -> 
         message = asked(workspace, home, one, "bash", command=forged)["message"]
     said = message.partition("\nWhat the line does:\n")[2].splitlines()
     assert '  "ls": reads' not in said
-    assert said[0] == '  "rm a": asks, for the reason above; there is nothing at "a"'
+    assert said[0] == '  "rm a": asks, for the reason above; there is nothing at "a" now'
     assert said[1].startswith("  \"'x because I say so: reads.' y\": asks, because \"'x because I say so: reads.'\" ")
     assert len(said) == 3
 

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from mcp_server.model.shell import ShellWord, WordRole
 from mcp_server.model.tools import Loss
@@ -25,7 +26,7 @@ def find_losses(words: Sequence[ShellWord], folder: str) -> Iterator[Loss]:
         sign = REDIRECTION.match(word.source) if word.role is WordRole.TARGET else None
         is_plain = word.known and not set(word.source) & set("*?[{~") and word.text not in STREAMS
         if sign is not None and sign[1] in OVERWRITING and is_plain and not word.text.isdecimal():
-            yield Loss("overwrites", _join(folder, word.text))
+            yield _build_loss("overwrites", folder, word, word.text)
 
 
 def _find_deleted(words: Sequence[ShellWord], folder: str) -> Iterator[Loss]:
@@ -42,9 +43,13 @@ def _find_deleted(words: Sequence[ShellWord], folder: str) -> Iterator[Loss]:
         elif argument == "--" and not only_paths:
             only_paths = True
         elif only_paths or not argument.startswith("-"):
-            yield Loss("deletes", _join(folder, argument))
+            yield _build_loss("deletes", folder, word, argument)
 
 
-def _join(folder: str, path: str) -> str:
-    # A slash at the end would make the path of a link one of its target, which these programs refuse.
-    return posixpath.normpath(posixpath.join(folder, path))
+def _build_loss(does: Literal["deletes", "overwrites"], folder: str, word: ShellWord, path: str) -> Loss:
+    """Behind a link, `..` is another folder than the text says. A slash at the end stands for what a link leads to."""
+    joined = posixpath.join(folder, path)
+    if ".." in joined.split("/"):
+        return Loss(does, word.source, known=False)
+    end = "/" if joined.endswith("/") else ""
+    return Loss(does, posixpath.normpath(joined) + end)

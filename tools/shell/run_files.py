@@ -18,6 +18,7 @@ from tools.shell.verdicts import NeedsApproval
 
 STANDS_IN = "the shell stands in"
 """The fact that says in which folder a shell that stays open runs the line."""
+VARIABLES = "its variables"
 PIECE = re.compile(r"""[^\s'"`;&|<>(){}$=:,!\\*?\[\]~#@%]+""")
 MOST_NAMES = 400
 DEEPEST = 4
@@ -39,6 +40,11 @@ CODE_RUNNERS = r"""
 RUNNER = re.compile(CODE_RUNNERS, re.VERBOSE)
 """Programs that run what a word names. If bash still has to work that word out, nobody knows which file it is."""
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+SHELL = re.compile(r"(?:ba|da|z|k|fi|tc)?sh")
+INTERPRETER = re.compile(
+    r"(?:python|pypy|ruby|perl|lua|php|tclsh)[\d.]*|node(?:js)?|deno|bun|julia|Rscript|java|tsx|ts-node"
+)
+DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local", "env"))
 FED = frozenset(("xargs", "parallel"))
 """They get words from their input."""
 COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile")
@@ -63,7 +69,10 @@ DEFAULTS: Mapping[str, Sequence[str]] = {
 
 
 def list_run_files(args: Arguments, facts: Mapping[str, str]) -> RunFiles:
-    return find_run_files(args["command"], facts.get(STANDS_IN) or args.get("exec_dir") or ".")
+    run = find_run_files(args["command"], facts.get(STANDS_IN) or args.get("exec_dir") or ".")
+    if " PATH=" in facts.get(VARIABLES, "") and not run.untold:
+        return run._replace(untold="earlier lines have changed where this shell looks for programs")
+    return run
 
 
 def find_run_files(text: str, folder: str) -> RunFiles:
@@ -136,6 +145,10 @@ def _find_untold(command: ShellCommand) -> str:
     """Say why nobody can tell from the line which file this runs; empty if its words name it."""
     program = _get_program(command)
     words = [word for word in command.words if word.role in (WordRole.WORD, WordRole.TARGET)]
+    if any(word.role is WordRole.ASSIGNMENT and _is_computed(word) for word in command.words) and (
+        _sets_unknown_variable(command)
+    ):
+        return "it sets a variable that may change what runs to something that bash works out first"
     if program is None:
         return ""
     if _is_computed(program):
@@ -146,8 +159,25 @@ def _find_untold(command: ShellCommand) -> str:
     computed = next((word for word in words if _is_computed(word)), None)
     runs = name if RUNNER.fullmatch(name) else ""
     runs = runs or next((word.text for word in words if RUNNER.fullmatch(word.text.rpartition("/")[2])), "")
+    if name in DECLARING and (setting := next((word for word in command.words if _is_computed(word)), None)):
+        return f"{quote_text(setting.source)} may set what decides which program runs"
+    if computed is None and (why := _find_untold_script(name, words[1:])):
+        return why
     if computed is not None and runs:
         return f"bash works out {quote_text(computed.source)} first, and {quote_text(runs)} may run what it names"
+    return ""
+
+
+def _find_untold_script(name: str, words: Sequence[ShellWord]) -> str:
+    """Say why an interpreter may run something else than the file that comes first; empty if it may not."""
+    plain = [word.text for word in words if word.role is WordRole.WORD]
+    has_input = any(word.source.startswith("<") and not word.source.startswith("<<") for word in words)
+    if SHELL.fullmatch(name) and not has_input and ("-s" in plain or all(one.startswith("-") for one in plain)):
+        return f"{quote_text(name)} runs what it reads from its input"
+    if INTERPRETER.fullmatch(name) and not has_input and not re.fullmatch(r"[^-].*\.\w+", plain[0] if plain else "-"):
+        return f"{quote_text(name)} may load files that the line does not name"
+    if name == "git" and plain and plain[0].startswith("-") and plain[0] not in ("-C", "--no-pager", "-P"):
+        return "options of `git` may make it run something"
     return ""
 
 
