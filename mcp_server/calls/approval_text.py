@@ -38,7 +38,7 @@ TARGETS = "the targets"
 """Another such key: what the paths lead to, by path. Only files that would be overwritten are shown."""
 
 
-UNTOLD = "why nobody can tell"
+UNTOLD = "why the files it runs are unknown"
 """A third: why the call may run files that the question does not name, and the last change there was by then."""
 SEEN = "what is there"
 """A fourth: what the paths lead to, for the person to see. Nothing is bound to it."""

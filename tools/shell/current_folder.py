@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from anyio import to_thread
 
 from mcp_server.model.context import Context
+from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.shell import WordRole
 from mcp_server.model.text import escape_name
@@ -14,7 +15,7 @@ from mcp_server.model.tools import Arguments
 from tools.shell import shells
 from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.lines import read_line
-from tools.shell.run_files import PROJECT_FOLDERS, STANDS_IN
+from tools.shell.run_files import STANDS_IN
 from tools.shell.shells import ShellSession
 
 PROGRAM = re.compile(r"[\w./+-]+")
@@ -70,7 +71,7 @@ def _raise_unless_installed(ctx: Context, text: str, folder: str) -> None:
     elif (
         name in BUILTINS
         or ctx.processes.find_program(name)
-        or any(_exists(ctx, posixpath.join(place, name)) for place in PROJECT_FOLDERS)
+        or any(_exists(ctx, posixpath.join(place, name)) for place in PROJECT_PROGRAMS)
     ):
         return
     missing = f"There is no {'file' if '/' in name else 'program'} `{name}`, so the line cannot run. Nothing ran."

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, RunFiles
@@ -22,8 +23,6 @@ VARIABLES = "its variables"
 PIECE = re.compile(r"""[^\s'"`;&|<>(){}$=:,!\\*?\[\]~#@%]+""")
 MOST_NAMES = 400
 DEEPEST = 4
-PROJECT_FOLDERS = (".venv/bin", "venv/bin")
-"""Where a line that does not only read finds its programs first."""
 DATA_PROGRAMS = """
 [ basename cat chmod chown cp curl cut date dirname df diff du echo false file grep head kill ln ls mkdir mv printf pwd
 readlink realpath rm rmdir sleep sort stat tail tee test touch tr true uniq wc wget which
@@ -32,18 +31,17 @@ ONLY_DATA = frozenset(DATA_PROGRAMS.split())
 """Programs for which a file is data, unless it is marked as a program or named like one."""
 BETWEEN_WORDS = frozenset(" \t\n;&|$`<>")
 MOVING = frozenset(("cd", "pushd", "popd"))
-CODE_RUNNERS = r"""
-(?:ba|da|z|k|fi|tc)?sh|\.|source|eval|exec|command|builtin|env|xargs|parallel|nohup|timeout|nice|ionice|setsid|stdbuf
-|taskset|chrt|flock|script|sudo|doas|su|time|watch|python[\d.]*|pypy[\d.]*|node(?:js)?|deno|bun|ruby[\d.]*|perl[\d.]*
-|lua[\d.]*|php[\d.]*|tclsh[\d.]*|expect|julia|Rscript|java|tsx|ts-node|make|just|task|trap
-"""
-RUNNER = re.compile(CODE_RUNNERS, re.VERBOSE)
-"""Programs that run what a word names. If bash still has to work that word out, nobody knows which file it is."""
-PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 SHELL = re.compile(r"(?:ba|da|z|k|fi|tc)?sh")
 INTERPRETER = re.compile(
     r"(?:python|pypy|ruby|perl|lua|php|tclsh)[\d.]*|node(?:js)?|deno|bun|julia|Rscript|java|tsx|ts-node"
 )
+STARTERS = r"""
+\.|source|eval|exec|command|builtin|env|xargs|parallel|nohup|timeout|nice|ionice|setsid|stdbuf|taskset|chrt|flock|script
+|sudo|doas|su|time|watch|expect|make|just|task|trap
+"""
+RUNNER = re.compile(f"{SHELL.pattern}|{INTERPRETER.pattern}|{STARTERS}", re.VERBOSE)
+"""Programs that run what a word names. If bash still has to work that word out, nobody knows which file it is."""
+PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local", "env"))
 FED = frozenset(("xargs", "parallel"))
 """They get words from their input."""
@@ -92,7 +90,7 @@ def find_run_files(text: str, folder: str) -> RunFiles:
         untold = untold or "the names of the files come from another command"
     if len(names) > MOST_NAMES:
         untold = untold or "it has too many words"
-    return RunFiles(folder, tuple(names)[:MOST_NAMES], PROJECT_FOLDERS, not only_data, untold)
+    return RunFiles(folder, tuple(names)[:MOST_NAMES], PROJECT_PROGRAMS, not only_data, untold)
 
 
 def _list_commands(line: ShellLine, depth: int) -> Iterator[ShellCommand]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.text import quote_text
 from tools.shell.variables import ENVIRONMENT, is_own_variable
 
@@ -41,7 +42,6 @@ VIRTUAL_ENV VIRTUAL_ENV_PROMPT _ _OLD_VIRTUAL_PATH _OLD_VIRTUAL_PS1
 """
 VOLATILE = frozenset(KEPT.split())
 """bash sets them itself, or they mean something only to the project's own environment."""
-PROJECT_FOLDERS = (".venv/bin", "venv/bin")
 ASKED = "alias|builtin|declare|enable|eval|hash|printf|set|shopt|trap|true"
 MISLEADING = re.compile(rf"\b(?:exec|enable|POSIXLY_CORRECT)\b|\b(?:{ASKED})\s*\(|\b(?:function|alias)\s+(?:{ASKED})\b")
 """A line that replaces the shell, or what it is asked with, can make it say what is not so."""
@@ -129,7 +129,7 @@ def _is_harmless(name: str, declared: str) -> bool:
 
 def _is_project_path(before: str, after: str, root: str) -> bool:
     """True if only the project's own environment was put first, as lines that build find it anyway."""
-    own = {f"{root}/{folder}" for folder in PROJECT_FOLDERS}
+    own = {f"{root}/{folder}" for folder in PROJECT_PROGRAMS}
     return _drop_own(before, own) == _drop_own(after, own)
 
 
