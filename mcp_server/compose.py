@@ -305,6 +305,7 @@ def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> 
         configuration.policy.read_line,
         core.redactor.load().redact_beginning,
         core.current_policy,
+        core.running_calls.list_beside,
     )
 
 

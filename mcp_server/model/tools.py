@@ -189,7 +189,12 @@ class RunFiles(NamedTuple):
     """False if a file counts only if it is marked as a program or named like one."""
     untold: str = ""
     """Why the call may run files that it does not name; empty if it may not. Such a call is never approved for a whole
-    session, and only as long as no call has changed anything."""
+    session."""
+    loads: bool = False
+    """It runs code of the workspace, which may load other files. An approval for once then holds only as long as no
+    call has changed anything."""
+    scripts: tuple[str, ...] = ()
+    """Those of the names that have to be files of the workspace. If one is not, nobody knows what runs."""
 
 
 class Loss(NamedTuple):
