@@ -11,7 +11,8 @@ from mcp_server.calls.approval_contents import (
     is_content,
     is_long_content,
 )
-from mcp_server.calls.approval_parts import PARTS, TRACKING, format_part_lines
+from mcp_server.calls.approval_losses import TRACKING
+from mcp_server.calls.approval_parts import PARTS, format_part_lines
 from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalMoment, ApprovalScope

@@ -92,9 +92,9 @@ class Approvals:
                 and self._is_answer_valid(known, by_client)
             ):
                 return self._redeem_answer(call, wanted, known, carried=False)
-            again = await self.store.read(
-                partial(approvals.find_outdating_change, call=wanted, now=self.clock.now_ns())
-            )
+            if wanted.moment.changed:
+                query = partial(approvals.find_outdating_change, call=wanted, now=self.clock.now_ns())
+                again = await self.store.read(query)
             leads = {**leads, AGAIN: again} if again else leads
             whole = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:

@@ -46,7 +46,8 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
     """Record the question. If one about the same call is still open, repeat that one instead."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
-    void_outdated_questions(tx, approval.wanted, now)
+    if approval.wanted.moment.changed:
+        void_outdated_questions(tx, approval.wanted, now)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
         standing = replace(approval, process=tx.process, host=row.origin.client)
