@@ -16,7 +16,7 @@ from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, CallPart, Loss
 from tools.shell.classify import find_start, read_whole_line
 from tools.shell.line_judge import MAX_COMMANDS, NOT_JUDGED, OPENING, PROGRAM, LineJudge, strip_keywords
-from tools.shell.losses import DELETING, Place, find_losses
+from tools.shell.losses import DELETING, LossPlace, find_losses
 from tools.shell.variables import require_plain_expansion
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
@@ -152,10 +152,12 @@ class _PartJudge(LineJudge):
         losses = tuple(find_losses(command.words, self._find_place()))
         return self.doubt_part(CallPart(text, DOES[kind], why, span, losses))
 
-    def _find_place(self) -> Place:
+    def _find_place(self) -> LossPlace:
         if self.left:
-            return Place((), self.altered)
-        return Place((self.folder, *(one for one in self.folders if one != self.folder and self.strayed)), self.altered)
+            return LossPlace((), self.altered)
+        return LossPlace(
+            (self.folder, *(one for one in self.folders if one != self.folder and self.strayed)), self.altered
+        )
 
     def doubt_part(self, part: CallPart) -> CallPart:
         """What a part does is uncertain if another one may have changed the shell."""

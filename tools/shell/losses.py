@@ -25,7 +25,7 @@ DELETING = frozenset(("rm", "rmdir", "unlink"))
 DEEPEST = 4
 
 
-class Place(NamedTuple):
+class LossPlace(NamedTuple):
     """Where a command runs, as far as that is known."""
 
     folders: Sequence[str] = (".",)
@@ -39,7 +39,7 @@ Lost: TypeAlias = tuple[LossKind, str]
 Find: TypeAlias = Callable[[Sequence[str]], Iterator[Lost]]
 
 
-def find_losses(words: Sequence[ShellWord], place: Place) -> Iterator[Loss]:
+def find_losses(words: Sequence[ShellWord], place: LossPlace) -> Iterator[Loss]:
     """Find them in a command that runs there."""
     try:
         plain = strip_keywords(words) if words else ()
@@ -81,7 +81,7 @@ def _find_lost(words: Sequence[str], depth: int) -> Iterator[Lost]:
             yield from _find_lost(one, depth - 1)
 
 
-def _build_losses(does: LossKind, word: str, place: Place) -> Iterator[Loss]:
+def _build_losses(does: LossKind, word: str, place: LossPlace) -> Iterator[Loss]:
     """Behind a link, `..` is another folder than the text says. A slash at the end stands for what a link leads to."""
     shown = "" if READ_BY_XARGS in word else show_argument(word)
     is_plain = bool(word) and is_certain(word) and word == shown
