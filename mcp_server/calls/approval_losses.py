@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_server.calls.approval_arguments import format_value, to_field
 from mcp_server.guards.git_index import Tracking
-from mcp_server.guards.loss_sizes import BY_GIT, IN_FOLDER, UNKNOWN, MeasuredLoss
+from mcp_server.guards.loss_sizes import BY_GIT, IN_FOLDER, UNCOUNTED, UNKNOWN, MeasuredLoss
 from mcp_server.guards.path_sizes import PathSize
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.text import format_count
@@ -29,6 +29,8 @@ def format_loss(measured: MeasuredLoss, redactor: Redactor) -> str:
     name, does = format_value(size.path, redactor), DOES[loss.does]
     if size.kind == UNKNOWN:
         return f"{does} {_format_unknown(measured, redactor)}"
+    if size.kind == UNCOUNTED:
+        return f"may {does.removesuffix('s')} {name}, which could not be counted in time"
     after = ALTERED if loss.doubt == "altered" else ""
     if loss.doubt == "folder" or loss.does in IN_FOLDER:
         does = f"may {does.removesuffix('s')}"

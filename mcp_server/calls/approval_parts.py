@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from mcp_server.calls.approval_arguments import PLAIN_QUOTE, QUOTE, format_value, mark_secrets, to_field
 from mcp_server.calls.approval_losses import build_loss_fields, format_loss
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.loss_sizes import MeasuredLoss, measure_loss
-from mcp_server.guards.path_sizes import MAX_SECONDS
+from mcp_server.guards.loss_sizes import UNCOUNTED, MeasuredLoss, measure_loss
+from mcp_server.guards.path_sizes import MAX_SECONDS, PathSize
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Decision
 from mcp_server.model.processes import PROJECT_PROGRAMS
@@ -39,13 +39,14 @@ def list_parts(tool: Tool, arguments: Arguments, decision: Decision, redactor: R
     subject = str(arguments.get(tool.subject[0], "")) if tool.subject else ""
     if any(secret for _, secret in redactor.split_at_secrets(subject)):
         return []
+    until = time.monotonic() + MAX_SECONDS
     deciding = next((part for part in parts if part.why and part.why in decision.reason), None)
     effect = decision.demand.effect if decision.demand else tool.effect
     return [
         ShownPart(
             part,
             part is deciding,
-            tuple(_measure_losses(part, jail)),
+            tuple(_measure_losses(part, jail, until)),
             # A call that only reads finds none of them.
             () if effect in READING else tuple(_find_own_programs(part, jail)),
         )
@@ -65,11 +66,10 @@ def _is_there(jail: Jail, path: str) -> bool:
     return False
 
 
-def _measure_losses(part: CallPart, jail: Jail) -> Iterator[MeasuredLoss]:
-    until = time.monotonic() + MAX_SECONDS
-    for at, loss in enumerate(part.losses[:MOST_LOSSES]):
-        late = at and time.monotonic() > until
-        measured = measure_loss(jail, loss._replace(known=False) if late else loss)
+def _measure_losses(part: CallPart, jail: Jail, until: float) -> Iterator[MeasuredLoss]:
+    for loss in part.losses[:MOST_LOSSES]:
+        late = loss.known and time.monotonic() > until
+        measured = MeasuredLoss(loss, PathSize(loss.path, UNCOUNTED)) if late else measure_loss(jail, loss)
         if measured is not None:
             yield measured
 

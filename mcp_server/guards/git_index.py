@@ -53,19 +53,25 @@ def find_tracking(jail: Jail, path: str) -> Tracking:
     return count_tracked(jail, path)[0]
 
 
-def count_tracked(jail: Jail, path: str, inside: bool = False) -> tuple[Tracking, int]:
+def count_tracked(jail: Jail, path: str) -> tuple[Tracking, int]:
     """Also say how many files the repository tracks at the path and below it."""
-    found = find_entries(jail, path, inside)
-    if isinstance(found, Tracking):
-        return found, 0
-    count = sum(one.mode != SUBMODULE for one in found.entries)
-    return Tracking.TRACKED if found.entries else Tracking.UNTRACKED, count
+    found = find_entries(jail, path, inside=False)
+    return (found, 0) if isinstance(found, Tracking) else found.count_files()
 
 
 class TrackedFiles(NamedTuple):
     top: str
     """The top folder of the repository's worktree."""
     entries: Sequence[IndexEntry]
+
+    def count_files(self) -> tuple[Tracking, int]:
+        """Count the files; a submodule is none."""
+        count = sum(one.mode != SUBMODULE for one in self.entries)
+        return Tracking.TRACKED if self.entries else Tracking.UNTRACKED, count
+
+    @property
+    def has_submodule(self) -> bool:
+        return any(one.mode == SUBMODULE for one in self.entries)
 
 
 def find_entries(jail: Jail, path: str, inside: bool) -> TrackedFiles | Tracking:

@@ -14,7 +14,8 @@ from mcp_server.guards.path_sizes import MAX_SECONDS, PathSize, measure_path
 from mcp_server.model.results import Refusal
 from mcp_server.model.tools import Loss
 
-UNKNOWN = "unknown"
+UNKNOWN, UNCOUNTED = "unknown", "uncounted"
+"""What a path is called where nobody knows which one it is, or where the time was up."""
 IN_FOLDER = frozenset(("deletes in", "overwrites in"))
 BY_GIT = frozenset(("cleans", "cleans all", "discards", "resets"))
 MAX_HASHED_BYTES = 16 << 20

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-from mcp_server.guards.git_index import SUBMODULE, Tracking, count_tracked, find_entries
+from mcp_server.guards.git_index import Tracking, find_entries
 from mcp_server.guards.jail import Jail, join_path
 from mcp_server.guards.refusals import describe_file_kind
 from mcp_server.model.results import Refusal
@@ -44,10 +44,11 @@ def measure_path(jail: Jail, path: str, follow: bool, top: bool = False) -> Path
         if place.path == "." and not top:
             return None
         found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-        tracking, tracked = count_tracked(jail, place.path, inside=top)
+        git = find_entries(jail, place.path, inside=top)
+        tracking, tracked = (git, 0) if isinstance(git, Tracking) else git.count_files()
         if stat.S_ISDIR(found.st_mode):
             files, whole, has_repository = _count_files(jail, place.path)
-            has_repository = has_repository or has_submodule(jail, place.path)
+            has_repository = has_repository or (not isinstance(git, Tracking) and git.has_submodule)
             return PathSize(place.path, "folder", 0, files, whole, has_repository, tracking, tracked)
         kind = "file" if stat.S_ISREG(found.st_mode) else describe_file_kind(found.st_mode).removeprefix("a ")
         return PathSize(place.path, kind, found.st_size, tracking=tracking, tracked=tracked)
@@ -70,12 +71,6 @@ def _count_files(jail: Jail, path: str) -> tuple[int, bool, bool]:
     finally:
         os.close(folder)
     return files, not failed, has_repository
-
-
-def has_submodule(jail: Jail, path: str) -> bool:
-    """True if the repository around the path keeps another one at it or below."""
-    found = find_entries(jail, path, inside=False)
-    return not isinstance(found, Tracking) and any(one.mode == SUBMODULE for one in found.entries)
 
 
 def _is_link(name: str, folder: int) -> bool:
