@@ -97,6 +97,8 @@ def _is_inside(path: str) -> bool:
 def _is_plain_setting(word: str) -> bool:
     match = SETTING.fullmatch(word)
     if match is None:
+        if "=" in word and not isinstance(word, PartlyKnown):
+            return False  # `make` also takes `X!=COMMAND`, `X::=VALUE` and `X =VALUE`
         # No name of a variable that matters has a slash in it.
         return not isinstance(word, PartlyKnown) or "/" in re.split(r"[*?\[{$]", word)[0]
     return not PROGRAM_SETTING.fullmatch(match[1]) and PLAIN_VALUE.fullmatch(match[2]) is not None
