@@ -14,6 +14,7 @@ from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
 from tools.shell.awk_programs import find_awk_danger
+from tools.shell.conditions import join_conditions
 from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
 from tools.shell.lines import read_line
 from tools.shell.program_arguments import (
@@ -25,8 +26,14 @@ from tools.shell.program_arguments import (
     show_argument,
 )
 from tools.shell.sed_scripts import read_sed_call
-from tools.shell.starters import STARTERS
-from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion
+from tools.shell.starters import STARTERS, judge_settings
+from tools.shell.variables import (
+    does_arithmetic,
+    judge_assignment,
+    judge_export,
+    require_own_variable,
+    require_plain_expansion,
+)
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_COMMANDS = 25
@@ -63,7 +70,7 @@ class LineJudge:
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
-        return get_widest([self.judge_command(command) for command in line.commands])
+        return get_widest([self.judge_command(command) for command in join_conditions(line.commands)])
 
     def judge_command(self, command: ShellCommand) -> CommandKind:
         self.count += 1
@@ -71,7 +78,7 @@ class LineJudge:
             raise NeedsApproval(f"it runs more than {format_count(MAX_COMMANDS, 'command')}")
         if command.joined in NOT_JUDGED:
             raise NeedsApproval(f"{NOT_JUDGED[command.joined]} in a line is not judged")
-        if any("$((" in word.source or "$[" in word.source for word in command.words):
+        if does_arithmetic(command):
             raise NeedsApproval("arithmetic in a line is not judged")
         for expansion in command.expansions:
             require_plain_expansion(expansion)
@@ -95,7 +102,9 @@ class LineJudge:
         if not PROGRAM.fullmatch(name.source):
             raise NeedsApproval(f"{quote_text(name.source)} is not the plain name of a program")
         if name.text == "export":
-            return get_widest([judge_assignment(word, exported=True) for word in (*settings, *rest[1:])])
+            return get_widest(
+                [judge_assignment(word, exported=True) for word in settings] + [*map(judge_export, rest[1:])]
+            )
         if name.text == "read":  # only `read` itself sees such a separator
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
@@ -123,7 +132,8 @@ class LineJudge:
         if name in JUDGED:
             return JUDGED[name](self, rest)
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
-            return get_widest([self._judge_program(one) for one in started])
+            settings = judge_settings(rest) if name == "env" else []
+            return get_widest([*settings, *map(self._judge_program, started)])
         raise NeedsApproval(_describe_unknown(words))
 
     def _require_project_folder(self, part: str) -> None:
