@@ -16,16 +16,10 @@ from tools.shell import shells
 from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.lines import read_line
 from tools.shell.run_files import STANDS_IN
+from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.shells import ShellSession
 
 PROGRAM = re.compile(r"[\w./+-]+")
-BUILTIN_NAMES = """
-. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
-eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
-read readarray readonly return set shift shopt source suspend test time times trap true type typeset ulimit umask
-unalias unset wait coproc
-"""
-BUILTINS = frozenset(BUILTIN_NAMES.split())
 NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
 
 
@@ -69,7 +63,7 @@ def _raise_unless_installed(ctx: Context, text: str, folder: str) -> None:
         if name.startswith("/") or _exists(ctx, posixpath.join(folder, name)):
             return
     elif (
-        name in BUILTINS
+        name in BUILTIN_NAMES
         or ctx.processes.find_program(name)
         or any(_exists(ctx, posixpath.join(place, name)) for place in PROJECT_PROGRAMS)
     ):

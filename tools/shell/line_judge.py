@@ -14,8 +14,9 @@ from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
 from tools.shell.awk_programs import find_awk_danger
+from tools.shell.compilers import COMPILERS, find_compiled_file
 from tools.shell.conditions import join_conditions
-from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
+from tools.shell.known_commands import BUILDS, READS, reads_code
 from tools.shell.lines import read_line
 from tools.shell.program_arguments import (
     is_certain,
@@ -25,7 +26,9 @@ from tools.shell.program_arguments import (
     read_argument,
     show_argument,
 )
+from tools.shell.project_programs import BY_NPX
 from tools.shell.sed_scripts import read_sed_call
+from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.starters import STARTERS, judge_settings
 from tools.shell.variables import (
     does_arithmetic,
@@ -47,7 +50,10 @@ OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", 
 CLOSING = frozenset(("fi", "done", "}"))
 SUBCOMMANDS = frozenset("git npm pnpm yarn pip pip3 cargo go dotnet bundle composer".split())  # noqa: SIM905
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
-PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin)/([\w.+-]+)")
+PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin)/([\w.+-]+)")
+PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
+WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
+"""The project's own copy of a build tool."""
 ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
 SHELLS = frozenset(("bash", "sh", "dash"))
 REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
@@ -125,6 +131,11 @@ class LineJudge:
             # The project may have put anything there, so it never counts as reading.
             self._judge_program((project[1], *rest))
             return CommandKind.BUILDS
+        if name in WRAPPERS:
+            self._require_project_folder(name)
+            return self._judge_program((WRAPPERS[name], *rest))
+        if words[1:] in (("--version",), ("--help",)) and PLAIN_NAME.fullmatch(name) and name not in BUILTIN_NAMES:
+            return CommandKind.READS
         if name in READS and READS[name](rest):
             return CommandKind.READS
         if name in BUILDS and BUILDS[name](rest):
@@ -202,7 +213,9 @@ class LineJudge:
         return CommandKind.BUILDS
 
     def judge_shell(self, words: Sequence[str]) -> CommandKind:
-        """Judge the line in `bash -c LINE`; what follows it are its arguments."""
+        """Judge the line in `bash -c LINE`; what follows it are its arguments. `bash -n FILE` runs nothing."""
+        if words[:1] == ("-n",) and len(words) > 1 and not any(map(_may_be_option, words[1:])):
+            return CommandKind.READS
         if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
             raise NeedsApproval("it starts a shell whose commands are not in the line")
         return self.judge_inner_text(words[1])
@@ -213,10 +226,16 @@ class LineJudge:
             raise NeedsApproval(f"bash may read {quote_text(text)} differently than it looks")
         return self.judge_line(line)
 
+    def judge_compiler(self, words: Sequence[str]) -> CommandKind:
+        written = find_compiled_file(words)
+        if written is None or not words:
+            raise NeedsApproval("a compiler with these words may do more than compile a file")
+        return self._judge_writing(written)
+
     def judge_npx(self, words: Sequence[str]) -> CommandKind:
-        """Judge `npx tsc`; with other options npx installs what they name."""
-        rest = words[1:] if words[:1] in (("--no-install",), ("--no",)) else words
-        if not rest or rest[0] not in NODE_TOOLS:
+        """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
+        rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
+        if not rest or rest[0] not in BY_NPX:
             raise NeedsApproval(_describe_unknown(("npx", *words)))
         return self._judge_program(rest)
 
@@ -246,7 +265,8 @@ JUDGED = {
     **dict.fromkeys(SHELLS, LineJudge.judge_shell),
     "npx": LineJudge.judge_npx,
     "bundle": LineJudge.judge_bundle,
-    **dict.fromkeys(("uv", "poetry"), LineJudge.judge_package_runner),
+    **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), LineJudge.judge_package_runner),
+    **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
 }
 
 
@@ -274,6 +294,10 @@ def _strip_loop(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
             continue
         read_argument(word)
     return ()
+
+
+def _may_be_option(word: str) -> bool:
+    return word.startswith(("-", "+")) or may_become_option(word)
 
 
 def _fits_find(words: Sequence[str]) -> bool:

@@ -10,6 +10,14 @@ from collections.abc import Mapping, Sequence
 from tools.shell.program_arguments import SOME_UNKNOWN, Fits, is_certain, is_unknown, may_have_any_words
 from tools.shell.variables import is_own_variable
 
+ALL_NAMES = """
+. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
+eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
+read readarray readonly return set shift shopt source suspend test time times trap true type typeset ulimit umask
+unalias unset wait coproc
+"""
+BUILTIN_NAMES = frozenset(ALL_NAMES.split())
+"""All of them."""
 UNARY = re.compile("-[bcdefghkLnNoOprsStuwxzG]")
 BINARY = re.compile("=|==|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 JOINING = re.compile(r"-[ao]|!|\(|\)")
