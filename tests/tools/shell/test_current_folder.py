@@ -29,6 +29,7 @@ MISSING = (
 )
 BROKEN = ('"unclosed', "if then", "ls | | cat", "echo $(ls", "for x in a; do ls")
 ASKED = (
+    "shopt -s extglob; ls !(a|b",
     "./fine.sh",
     "rm plain.md",
     "eval x",
