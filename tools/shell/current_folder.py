@@ -20,6 +20,7 @@ from tools.shell.run_files import STANDS_IN
 from tools.shell.shells import ShellSession
 from tools.shell.vain_lines import Surroundings, find_failure
 
+PLAIN_TEXT = re.compile(r"[\t\n\x20-\x7e]*")
 SYNTAX_OPTIONS = re.compile("extglob|shopt|alias|BASHOPTS")
 SYNTAX_ERROR = re.compile("syntax error|unexpected EOF")
 SYNTAX_SECONDS = 5.0
@@ -56,7 +57,9 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
 
 
 async def _raise_if_vain(ctx: Context, text: str, folder: str) -> None:
-    """Refuse a line that cannot succeed."""
+    """Refuse a line that cannot succeed. One with odd characters is for the user to see."""
+    if not PLAIN_TEXT.fullmatch(text):
+        return
     line = read_line(text)
     if line is None:
         if why := await _find_syntax_error(ctx, text):
