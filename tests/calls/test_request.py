@@ -120,7 +120,7 @@ async def test_it_runs_although_its_mode_is_another_and_both_are_on_record(works
         ("bash", {"command": "touch made.txt"}, Stage.QA_REVIEW, Code.WRONG_STAGE, "stage"),
         ("fs_write_file", {"path": "made.txt"}, Stage.ACT, Code.INVALID_ARGUMENTS, "arguments"),
         ("fs_delete", {"path": "notes.md"}, Stage.ACT, Code.PROFILE_TOO_LOW, "profile"),
-        ("bash", {"command": "frobnicate > made.txt"}, Stage.ACT, Code.APPROVAL_REQUIRED, "confirmation"),
+        ("bash", {"command": "eval frobnicate > made.txt"}, Stage.ACT, Code.APPROVAL_REQUIRED, "confirmation"),
         ("Read", {"file_path": ".env"}, Stage.ACT, Code.APPROVAL_REQUIRED, "confirmation"),
         ("Write", {"file_path": "../made.txt", "content": "x"}, Stage.ACT, Code.PATH_REFUSED, None),
     ],

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tools.shell.environment_names import is_ordinary_name
 from tools.shell.program_arguments import Fits, PartlyKnown, is_certain, may_become_option
 
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))[\w.][\w./@+-]*")
@@ -15,10 +16,14 @@ INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))[\w.][\w./@+-]*")
 SETTING = re.compile(r"(\.?\w[\w.-]*)(?::\w+)?[:?+]?=(.*)", re.DOTALL)
 PLAIN_VALUE = re.compile(
     r"|\d[\w.]*|yes|no|true|false|on|off|[Dd]ebug|[Rr]elease|RelWithDebInfo|MinSizeRel|gcc|g\+\+|clang|clang\+\+|cc|c\+\+"
-    r"|python3?|\.?venv/bin/python3?|-[OgWfm][\w=+.-]*",
+    r"|python[\d.]*|\.?venv/bin/python[\d.]*|-[OgWfm][\w=+.-]*",
     re.IGNORECASE,
 )
 """A value that names no program except a compiler or an interpreter."""
+GIVEN_WORD = r"-{0,2}\w[\w.:@%+,=-]*(?:/\w[\w.:@+-]*)*/?"
+GIVEN_WORDS = re.compile(rf"(?:{GIVEN_WORD}(?: +{GIVEN_WORD})*)?")
+"""Plain words for what the project starts, such as `-k name` or `tests/test_a.py`."""
+ARGUMENTS = re.compile("(?:[A-Z]+_?)?ARGS")
 PROGRAM_SETTING = re.compile(r"\.?SHELL|\.SHELLFLAGS|MAKE.*|.*(?:LAUNCHER|COMMAND|PROGRAM|TOOLCHAIN|INCLUDE).*")
 
 
@@ -97,9 +102,14 @@ def _is_inside(path: str) -> bool:
 def _is_plain_setting(word: str) -> bool:
     match = SETTING.fullmatch(word)
     if match is None:
+        if "=" in word and not isinstance(word, PartlyKnown):
+            return False  # `make` also takes `X!=COMMAND`, `X::=VALUE` and `X =VALUE`
         # No name of a variable that matters has a slash in it.
         return not isinstance(word, PartlyKnown) or "/" in re.split(r"[*?\[{$]", word)[0]
-    return not PROGRAM_SETTING.fullmatch(match[1]) and PLAIN_VALUE.fullmatch(match[2]) is not None
+    if PROGRAM_SETTING.fullmatch(match[1]):
+        return False
+    is_text = is_ordinary_name(match[1]) or ARGUMENTS.fullmatch(match[1])
+    return (GIVEN_WORDS if is_text and is_certain(word) else PLAIN_VALUE).fullmatch(match[2]) is not None
 
 
 def is_plain_definition(words: Sequence[str]) -> bool:

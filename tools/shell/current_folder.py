@@ -1,5 +1,6 @@
 """In which folder will this line run, and in which shell? The same line means something else in another one."""
 
+import os
 import posixpath
 import re
 from collections.abc import Mapping
@@ -7,9 +8,9 @@ from collections.abc import Mapping
 from anyio import to_thread
 
 from mcp_server.model.context import Context
-from mcp_server.model.processes import PROJECT_PROGRAMS
+from mcp_server.model.posture import Profile
+from mcp_server.model.processes import PROJECT_PROGRAMS, Command
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.shell import WordRole
 from mcp_server.model.text import escape_name
 from mcp_server.model.tools import Arguments
 from tools.shell import shells
@@ -17,15 +18,12 @@ from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.lines import read_line
 from tools.shell.run_files import STANDS_IN
 from tools.shell.shells import ShellSession
+from tools.shell.vain_lines import Surroundings, find_failure
 
-PROGRAM = re.compile(r"[\w./+-]+")
-BUILTIN_NAMES = """
-. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
-eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
-read readarray readonly return set shift shopt source suspend test time times trap true type typeset ulimit umask
-unalias unset wait coproc
-"""
-BUILTINS = frozenset(BUILTIN_NAMES.split())
+PLAIN_TEXT = re.compile(r"[\t\n\x20-\x7e]*")
+SYNTAX_OPTIONS = re.compile("extglob|shopt|alias|BASHOPTS")
+SYNTAX_ERROR = re.compile("syntax error|unexpected EOF")
+SYNTAX_SECONDS = 5.0
 NUL = Problem(Code.INVALID_ARGUMENTS, "`command` contains a NUL character, which ends a line of bash.", "Leave it out.")
 
 
@@ -39,7 +37,7 @@ async def read_line_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
     if shell is None or shell.code is not None:
         await _raise_unless_folder(ctx, args.get("exec_dir"))
         if not name:
-            await to_thread.run_sync(_raise_unless_installed, ctx, args["command"], args.get("exec_dir") or ".")
+            await _raise_if_vain(ctx, args["command"], args.get("exec_dir") or ".")
         return {}
     await raise_if_elsewhere(ctx, shell, args.get("exec_dir"))
     async with take_turn(shell, PATIENCE):
@@ -58,32 +56,50 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
         return await read_shell_facts(ctx, shell, args.get("content", ""))
 
 
-def _raise_unless_installed(ctx: Context, text: str, folder: str) -> None:
-    """Refuse a line that is one command whose program does not exist. Of a longer one, a part may run without it."""
+async def _raise_if_vain(ctx: Context, text: str, folder: str) -> None:
+    """Refuse a line that cannot succeed. One with odd characters is for the user to see."""
+    if not PLAIN_TEXT.fullmatch(text):
+        return
     line = read_line(text)
-    words = line.commands[0].words if line is not None and line.plain else ()
-    if not words or words[0].role is not WordRole.WORD or not PROGRAM.fullmatch(words[0].source):
+    if line is None:
+        if why := await _find_syntax_error(ctx, text):
+            raise Refusal(
+                Problem(Code.INVALID_ARGUMENTS, f"bash cannot read the line. Nothing ran. {why}", "Correct it.")
+            )
         return
-    name = words[0].text
-    if "/" in name:
-        if name.startswith("/") or _exists(ctx, posixpath.join(folder, name)):
-            return
-    elif (
-        name in BUILTINS
-        or ctx.processes.find_program(name)
-        or any(_exists(ctx, posixpath.join(place, name)) for place in PROJECT_PROGRAMS)
-    ):
+    if not line.commands:
         return
-    missing = f"There is no {'file' if '/' in name else 'program'} `{name}`, so the line cannot run. Nothing ran."
-    raise Refusal(Problem(Code.NOT_FOUND, missing, "Check the name."))
+    around = Surroundings(
+        lambda name: _has_program(ctx, name),
+        lambda path: _find_kind(ctx, path),
+        ctx.processes.profile is Profile.UNRESTRICTED or os.geteuid() == 0,
+    )
+    if why := await to_thread.run_sync(find_failure, line, folder, around):
+        missing = f"{why[0].upper()}{why[1:]}, so the line cannot succeed. Nothing ran."
+        raise Refusal(Problem(Code.NOT_FOUND, missing, "Check the name, or what the line expects."))
 
 
-def _exists(ctx: Context, path: str) -> bool:
+async def _find_syntax_error(ctx: Context, text: str) -> str:
+    """Let bash read the line without running it. What an option of bash would allow, it does not know by then."""
+    if SYNTAX_OPTIONS.search(text):
+        return ""
+    found = await ctx.processes.run(Command(("bash", "-n", "-c", text), read_only=True, seconds=SYNTAX_SECONDS))
+    said = escape_name(found.err.decode("utf-8", "replace").strip().split("\n")[0])
+    return said if found.code and not found.timed_out and SYNTAX_ERROR.search(said) else ""
+
+
+def _has_program(ctx: Context, name: str) -> bool:
+    if ctx.processes.find_program(name):
+        return True
+    return "/" not in name and any(_find_kind(ctx, posixpath.join(place, name)) for place in PROJECT_PROGRAMS)
+
+
+def _find_kind(ctx: Context, path: str) -> str:
     try:
-        ctx.files.get_info(path)
+        entry = ctx.files.get_info(path)
     except Refusal as refused:
-        return refused.problem.code is not Code.NOT_FOUND
-    return True
+        return "" if refused.problem.code is Code.NOT_FOUND else "other"
+    return "program" if entry.kind == "file" and entry.mode & 0o111 else entry.kind
 
 
 async def _raise_unless_folder(ctx: Context, wanted: str | None) -> None:

@@ -8,7 +8,16 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 
+from tools.shell.allowed_words import (
+    allow_among,
+    allow_any_of,
+    allow_only,
+    allow_version,
+    has_no_words,
+)
 from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition
+from tools.shell.git_reads import is_reading_with_git
+from tools.shell.looking_programs import LOOKING
 from tools.shell.program_arguments import (
     Fits,
     is_certain,
@@ -17,17 +26,8 @@ from tools.shell.program_arguments import (
     may_become_option,
     may_have_any_words,
 )
+from tools.shell.project_programs import PROJECT
 from tools.shell.shell_builtins import BUILTINS
-
-
-def allow_only(*options: str) -> Fits:
-    """Allow file names and these options."""
-    pattern = re.compile("|".join(options))
-    return lambda words: all(pattern.fullmatch(word) for word in words if word.startswith(("-", "+")) and word != "-")
-
-
-def has_no_words(words: Sequence[str]) -> bool:
-    return not words
 
 
 def is_plain_printf(words: Sequence[str]) -> bool:
@@ -35,82 +35,7 @@ def is_plain_printf(words: Sequence[str]) -> bool:
     return not (words and words[0].startswith("-"))
 
 
-def allow_version(*ways: str) -> Fits:
-    """Allow only one of these ways to ask for the version."""
-    return lambda words: len(words) == 1 and words[0] in ways
-
-
-def allow_first_word(table: dict[str, Fits]) -> Fits:
-    """Let the first word choose which others are allowed."""
-    return lambda words: bool(words) and words[0] in table and table[words[0]](words[1:])
-
-
-SHORT = r"-[0-9A-Za-z]+"
-LONG = r"--[a-z][a-z-]*(?:=.*)?"
-AHEAD_OF_GIT = frozenset(("--no-pager", "-P", "--no-optional-locks"))
-"""Options of git itself that run nothing. `-C` is allowed as well."""
-
-
-def allow_git(table: dict[str, Fits]) -> Fits:
-    def fits(words: Sequence[str]) -> bool:
-        at = 0
-        while at < len(words) and (words[at] in AHEAD_OF_GIT or words[at] == "-C"):
-            folder = next(iter(words[at + 1 : at + 2]), "")
-            if words[at] == "-C" and (folder.startswith("-") or is_pattern(folder)):
-                return False
-            at += 2 if words[at] == "-C" else 1
-        return list(words[at:]) == ["--version"] or allow_first_word(table)(words[at:])
-
-    return fits
-
-
-LISTS = (
-    "-n[0-9]*|--(?:list|all|remotes|show-current|verbose|ignore-case|omit-empty|no-color|no-column)",
-    # With the value as a word of its own, `--sort` would swallow the option that makes it a list.
-    "--(?:sort|format)=.*|--(?:points-at|(?:no-)?contains|(?:no-)?merged|abbrev)(?:=.*)?",
-)
-LOOKED_FOR = re.compile("-l|--list|-n[0-9]*|--(?:points-at|(?:no-)?contains|(?:no-)?merged)(?:=.*)?")
-"""With one of these, a name is searched for; without, it is created."""
-
-
-def allow_listing_names(*short: str) -> Fits:
-    known = allow_only(*short, *LISTS)
-    return lambda words: (
-        known(words)
-        and (not [one for one in words if one[:1] != "-"] or any(LOOKED_FOR.fullmatch(one) for one in words))
-    )
-
-
-SETTINGS = allow_only(
-    "-l|-z|--(?:list|get|get-all|get-regexp|name-only|show-origin|show-scope|null|global|system|local|worktree|includes)",
-    "--(?:bool|int|path|type=.*|default=.*)",
-)
-
-
-def is_reading_settings(words: Sequence[str]) -> bool:
-    """A single name is read; a word after the name would be its new value."""
-    ahead = list(takewhile(lambda word: word.startswith("-"), words))
-    names = words[len(ahead) :]
-    if not SETTINGS(words) or any(word.startswith("-") or is_pattern(word) for word in names):
-        return False
-    return bool(ASKS_SETTINGS.intersection(ahead)) or (len(names) == 1 and "." in names[0])
-
-
-ASKS_SETTINGS = frozenset(("-l", "--list", "--get", "--get-all", "--get-regexp"))
-URLS = allow_only("--(?:all|push)")
-WORKTREES = frozenset(("-v", "-z", "--verbose", "--porcelain"))
 TAR_LISTS = re.compile("-?(?:t[vzjJ]*f|[vzjJ]+tf)")
-CLEANS = allow_only("-[ndxXfq]+|--dry-run")
-DRY = re.compile("-[dxXfq]*n[ndxXfq]*|--dry-run")
-GIT_SHOWS = allow_only(
-    r"-[0-9]+|-[npswbzvqra]+|-u(?:no|normal|all)?|-n[0-9]+|-U[0-9]+|-[MC][0-9%]*|-L.*|-[SG].*|--",
-    r"--(?:oneline|stat|shortstat|numstat|dirstat|summary|name-only|name-status|cached|staged|graph|all|branches|tags)",
-    r"--(?:remotes|decorate|follow|no-merges|merges|first-parent|reverse|patch|no-patch|no-color|word-diff|raw|check)",
-    r"--(?:short|branch|porcelain|ignored|abbrev-commit|full-index|date-order|topo-order|minimal|patience|histogram)",
-    r"--(?:since|until|after|before|author|committer|grep|format|pretty|date|max-count|skip|abbrev|unified|diff-filter)=.*",
-    r"--(?:show-current|list|contains|merged|no-merged|verbose|others|exclude-standard|modified|deleted|unmerged|stage)",
-    r"--(?:show-toplevel|abbrev-ref|verify|is-inside-work-tree|git-dir|always|long|porcelain=v[12]|line-porcelain)",
-)
 READS: dict[str, Fits] = {
     **dict.fromkeys(
         ("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), may_have_any_words
@@ -130,7 +55,9 @@ READS: dict[str, Fits] = {
     "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
     # A word without a sign would be the time to set.
     "date": lambda words: all(re.fullmatch(r"\+.*|-[uI]|-I[a-z]+|--utc|--(?:iso-8601|rfc-).*", word) for word in words),
-    "sort": allow_only(r"-[bdfghiMnrRsuVzc]+", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"),
+    "sort": allow_only(
+        r"-[bdfghiMnrRsuVzc]+|--", "-[kt].*", "--(?:unique|reverse|(?:human-)?numeric-sort|version-sort)"
+    ),
     # A second name would be the output file.
     "uniq": lambda words: all(re.fullmatch(r"-[cdDiuz]+|-[fsw][0-9]+", word) for word in words),
     "jq": allow_only(r"-[rcnesSaRjM]+", "--(?:arg|argjson|raw-output|compact-output|tab|sort-keys|slurp|null-input)"),
@@ -158,45 +85,12 @@ READS: dict[str, Fits] = {
     # A second name would be the output file.
     "xxd": lambda words: len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("-", "+")),
     "unzip": lambda words: words[:1] in (("-l",), ("-Z1",)) and not any(word.startswith("-") for word in words[1:]),
-    "git": allow_git(
-        {
-            **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
-            "shortlog": lambda words: GIT_SHOWS([one for one in words if not re.fullmatch("-[sne]+", one)]),
-            **dict.fromkeys(("ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
-            # Other first words change the reflog.
-            "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
-            "branch": allow_listing_names("-[arvli]+"),
-            # Its `-v` starts a program, and its `-a` creates a tag.
-            "tag": allow_listing_names("-[li]+"),
-            "remote": lambda words: list(words) in ([], ["-v"]) or (words[0] == "get-url" and URLS(words[1:])),
-            "stash": lambda words: words[:1] in (("list",), ("show",)) and GIT_SHOWS(words[1:]),
-            "worktree": lambda words: words[:1] == ("list",) and all(one in WORKTREES for one in words[1:]),
-            "config": is_reading_settings,
-            "clean": lambda words: CLEANS(words) and any(DRY.fullmatch(one) for one in words),
-            # `-O` would start a pager.
-            "grep": allow_only(
-                r"-[invwcalLhHoqzEFGPIWp0-9]+|-[ABCme].*|--(?:and|or|not)?",
-                "--(?:cached|untracked|no-index|count|name-only|files-with-matches|files-without-match|heading|break)",
-                "--(?:ignore-case|word-regexp|line-number|column|fixed-strings|extended-regexp|perl-regexp|all-match)",
-                "--(?:invert-match|only-matching|show-function|function-context|no-color|max-depth=.*|(?:no-)?exclude-standard)",
-            ),
-            "for-each-ref": allow_only(
-                "--(?:count|sort|format|points-at|(?:no-)?merged|(?:no-)?contains)(?:=.*)?", "--ignore-case"
-            ),
-            "show-ref": allow_only(
-                "-[sdq]+|--", "--(?:heads|branches|tags|head|dereference|verify|quiet|(?:hash|abbrev)(?:=.*)?)"
-            ),
-            "check-ignore": allow_only("-[qvnz]+|--", "--(?:quiet|verbose|non-matching|no-index|stdin)"),
-            "version": has_no_words,
-            "help": lambda words: not words or (len(words) == 1 and words[0] in ("-a", "-g")),
-            "var": lambda words: list(words) == ["-l"],
-        }
-    ),
+    "git": is_reading_with_git,
     # Exactly these words: others would be a file to run or a target, and Python runs its input.
     **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), allow_version("--version", "-V")),
     **dict.fromkeys(("node", "npm", "make"), allow_version("--version", "-v")),
     "go": allow_version("version"),
-    "gcc": allow_version("--version"),
+    **LOOKING,
 }
 
 MODULES = frozenset(
@@ -221,6 +115,15 @@ MODULES = frozenset(
         "timeit",
         "cProfile",
         "json.tool",
+        "bandit",
+        "flask",
+        "alembic",
+        "pycodestyle",
+        "pydocstyle",
+        "pyflakes",
+        "tabnanny",
+        "yamllint",
+        "vulture",
     ]
 )
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
@@ -230,7 +133,7 @@ TEST_OPTION = re.compile("[^-].*|--test-name-pattern=.*|--watch")
 COVERAGE_OPTION = re.compile("--branch|--parallel-mode|-p|-a|--append|--(?:source|include|omit)=.*")
 NINJA_TOOLS = frozenset("query targets commands graph compdb deps list".split())  # noqa: SIM905
 MAVEN_WORD = re.compile(
-    "(?:validate|compile|test-compile|test|package|verify)|-[qoBeUX]|-(?:pl|am|T)|-D(?:skipTests|test|it.test)(?:=.*)?|[0-9]+C?"
+    "(?:clean|validate|compile|test-compile|test|package|verify|dependency:tree)|-v|-[qoBeUX]|-(?:pl|am|T)|-D(?:skipTests|test|it.test)(?:=.*)?|[0-9]+C?"
 )
 SCRIPT = re.compile(
     "(?:build|test|lint|start|dev|format|fmt|check|typecheck|type-check|ci|docs|prettier|eslint|tsc|jest)(?:[:-].*)?"
@@ -310,10 +213,6 @@ def reads_code(words: Sequence[str]) -> bool:
     return words[0] in CODE and (not rest or rest[0] == "-")
 
 
-def allow_among(*names: str) -> Fits:
-    return lambda words: bool(words) and words[0] in names
-
-
 def is_testing_with_tox(words: Sequence[str]) -> bool:
     """Its other commands run what the line names (`exec`), or install elsewhere (`devenv`)."""
     ahead = [*takewhile(lambda word: word != "--", words)]
@@ -332,7 +231,7 @@ KNOWN: dict[str, Fits] = {
     "mvn": is_running_maven,
     **dict.fromkeys(("python", "python3"), is_running_python),
     "node": is_running_node,
-    **dict.fromkeys(("deno", "bun", "ruby", "php", "perl"), is_running_file),
+    **dict.fromkeys(("ruby", "php", "perl"), is_running_file),
     **dict.fromkeys(("npm", "pnpm"), allow_among(*PACKAGES)),
     "yarn": lambda words: allow_among(*PACKAGES)(words) and is_running_script(words),
     **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),
@@ -356,6 +255,9 @@ KNOWN: dict[str, Fits] = {
         len(words) > 1 and words[0] in ("+x", "u+x", "a+x") and not any(word.startswith("-") for word in words[1:])
     ),
 }
-BUILDS: dict[str, Fits] = {
+_WITH_OPTIONS = {
     name: allow_options(fits, BUILD_OPTIONS[name]) if name in BUILD_OPTIONS else fits for name, fits in KNOWN.items()
+}
+BUILDS: dict[str, Fits] = _WITH_OPTIONS | {
+    name: allow_any_of(_WITH_OPTIONS[name], fits) if name in _WITH_OPTIONS else fits for name, fits in PROJECT.items()
 }

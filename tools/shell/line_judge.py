@@ -14,7 +14,9 @@ from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
 from tools.shell.awk_programs import find_awk_danger
-from tools.shell.known_commands import BUILDS, NODE_TOOLS, READS, reads_code
+from tools.shell.compilers import COMPILERS, find_compiled_file
+from tools.shell.conditions import join_conditions
+from tools.shell.known_commands import BUILDS, READS, reads_code
 from tools.shell.lines import read_line
 from tools.shell.program_arguments import (
     is_certain,
@@ -24,9 +26,17 @@ from tools.shell.program_arguments import (
     read_argument,
     show_argument,
 )
+from tools.shell.project_programs import BY_NPX
 from tools.shell.sed_scripts import read_sed_call
-from tools.shell.starters import STARTERS
-from tools.shell.variables import judge_assignment, require_own_variable, require_plain_expansion
+from tools.shell.shell_builtins import BUILTIN_NAMES
+from tools.shell.starters import STARTERS, judge_settings
+from tools.shell.variables import (
+    does_arithmetic,
+    judge_assignment,
+    judge_export,
+    require_own_variable,
+    require_plain_expansion,
+)
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_COMMANDS = 25
@@ -40,7 +50,10 @@ OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", 
 CLOSING = frozenset(("fi", "done", "}"))
 SUBCOMMANDS = frozenset("git npm pnpm yarn pip pip3 cargo go dotnet bundle composer".split())  # noqa: SIM905
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
-PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin)/([\w.+-]+)")
+PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin)/([\w.+-]+)")
+PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
+WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
+"""The project's own copy of a build tool."""
 ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
 SHELLS = frozenset(("bash", "sh", "dash"))
 REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
@@ -63,7 +76,7 @@ class LineJudge:
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
-        return get_widest([self.judge_command(command) for command in line.commands])
+        return get_widest([self.judge_command(command) for command in join_conditions(line.commands)])
 
     def judge_command(self, command: ShellCommand) -> CommandKind:
         self.count += 1
@@ -71,7 +84,7 @@ class LineJudge:
             raise NeedsApproval(f"it runs more than {format_count(MAX_COMMANDS, 'command')}")
         if command.joined in NOT_JUDGED:
             raise NeedsApproval(f"{NOT_JUDGED[command.joined]} in a line is not judged")
-        if any("$((" in word.source or "$[" in word.source for word in command.words):
+        if does_arithmetic(command):
             raise NeedsApproval("arithmetic in a line is not judged")
         for expansion in command.expansions:
             require_plain_expansion(expansion)
@@ -95,7 +108,9 @@ class LineJudge:
         if not PROGRAM.fullmatch(name.source):
             raise NeedsApproval(f"{quote_text(name.source)} is not the plain name of a program")
         if name.text == "export":
-            return get_widest([judge_assignment(word, exported=True) for word in (*settings, *rest[1:])])
+            return get_widest(
+                [judge_assignment(word, exported=True) for word in settings] + [*map(judge_export, rest[1:])]
+            )
         if name.text == "read":  # only `read` itself sees such a separator
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
@@ -116,6 +131,11 @@ class LineJudge:
             # The project may have put anything there, so it never counts as reading.
             self._judge_program((project[1], *rest))
             return CommandKind.BUILDS
+        if name in WRAPPERS:
+            self._require_project_folder(name)
+            return self._judge_program((WRAPPERS[name], *rest))
+        if words[1:] in (("--version",), ("--help",)) and PLAIN_NAME.fullmatch(name) and name not in BUILTIN_NAMES:
+            return CommandKind.READS
         if name in READS and READS[name](rest):
             return CommandKind.READS
         if name in BUILDS and BUILDS[name](rest):
@@ -123,7 +143,8 @@ class LineJudge:
         if name in JUDGED:
             return JUDGED[name](self, rest)
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
-            return get_widest([self._judge_program(one) for one in started])
+            settings = judge_settings(rest) if name == "env" else []
+            return get_widest([*settings, *map(self._judge_program, started)])
         raise NeedsApproval(_describe_unknown(words))
 
     def _require_project_folder(self, part: str) -> None:
@@ -192,7 +213,9 @@ class LineJudge:
         return CommandKind.BUILDS
 
     def judge_shell(self, words: Sequence[str]) -> CommandKind:
-        """Judge the line in `bash -c LINE`; what follows it are its arguments."""
+        """Judge the line in `bash -c LINE`; what follows it are its arguments. `bash -n FILE` runs nothing."""
+        if words[:1] == ("-n",) and len(words) > 1 and not any(map(_may_be_option, words[1:])):
+            return CommandKind.READS
         if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
             raise NeedsApproval("it starts a shell whose commands are not in the line")
         return self.judge_inner_text(words[1])
@@ -203,10 +226,16 @@ class LineJudge:
             raise NeedsApproval(f"bash may read {quote_text(text)} differently than it looks")
         return self.judge_line(line)
 
+    def judge_compiler(self, words: Sequence[str]) -> CommandKind:
+        written = find_compiled_file(words)
+        if written is None or not words:
+            raise NeedsApproval("a compiler with these words may do more than compile a file")
+        return self._judge_writing(written)
+
     def judge_npx(self, words: Sequence[str]) -> CommandKind:
-        """Judge `npx tsc`; with other options npx installs what they name."""
-        rest = words[1:] if words[:1] in (("--no-install",), ("--no",)) else words
-        if not rest or rest[0] not in NODE_TOOLS:
+        """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
+        rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
+        if not rest or rest[0] not in BY_NPX:
             raise NeedsApproval(_describe_unknown(("npx", *words)))
         return self._judge_program(rest)
 
@@ -236,7 +265,8 @@ JUDGED = {
     **dict.fromkeys(SHELLS, LineJudge.judge_shell),
     "npx": LineJudge.judge_npx,
     "bundle": LineJudge.judge_bundle,
-    **dict.fromkeys(("uv", "poetry"), LineJudge.judge_package_runner),
+    **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), LineJudge.judge_package_runner),
+    **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
 }
 
 
@@ -264,6 +294,10 @@ def _strip_loop(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
             continue
         read_argument(word)
     return ()
+
+
+def _may_be_option(word: str) -> bool:
+    return word.startswith(("-", "+")) or may_become_option(word)
 
 
 def _fits_find(words: Sequence[str]) -> bool:

@@ -15,9 +15,10 @@ from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, CallPart, Loss
 from tools.shell.classify import find_start, read_whole_line
+from tools.shell.conditions import join_conditions
 from tools.shell.line_judge import MAX_COMMANDS, NOT_JUDGED, OPENING, PROGRAM, LineJudge, strip_keywords
 from tools.shell.losses import DELETING, LossPlace, find_losses
-from tools.shell.variables import require_plain_expansion
+from tools.shell.variables import does_arithmetic, require_plain_expansion
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 CHANGING = """
@@ -92,7 +93,7 @@ class _PartJudge(LineJudge):
         self.repeats = self.repeats or not line.listed
         before: tuple[ShellCommand, int] | None = None
         folder = self.folder
-        for command in line.commands:
+        for command in join_conditions(line.commands):
             if self.count > MAX_COMMANDS:
                 break
             at = self._collect(command)
@@ -221,6 +222,6 @@ def _may_change_shell(command: ShellCommand) -> bool:
     except NeedsApproval:
         return True
     names = [word for word in words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)][:1]
-    if command.joined in NOT_JUDGED or any("$((" in word.source or "$[" in word.source for word in command.words):
+    if command.joined in NOT_JUDGED or does_arithmetic(command):
         return True
     return not any(word.known and PROGRAM.fullmatch(word.source) and word.text not in SHELL_CHANGING for word in names)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly
+from tools.shell.variables import LITERAL_ARITHMETIC
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -298,6 +299,8 @@ class _LineReader:
 
     def nest(self, node: "Node") -> None:
         self.plain = False
+        if node.type == "arithmetic_expansion" and LITERAL_ARITHMETIC.fullmatch(self.text(*node.byte_range)):
+            return  # it contains no command
         if self.source.startswith(b"`", node.start_byte):
             written = self.text(node.start_byte + 1, node.end_byte - 1)
             body = re.sub(r"\\([\\$`])", r"\1", written)

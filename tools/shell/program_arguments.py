@@ -23,6 +23,8 @@ BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 PLAIN_BRACES = re.compile(r"(?:[\w./-]*[\w/]|(?:[\w./-]*/)?\*\.)(?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
 """Such as `src/{a,b}.py` or `*.{py,sh}`. Others can spell names that nobody reads, as in `.{env,x}`."""
 NAMED_STREAM = re.compile(r"\{[A-Za-z_]\w*\}")
+WITH_NUMBER = re.compile(r"[\w.:/=+-]*|\"[\w.:/=+-]*\"|[\w.:/=+-]*\"0\"")
+"""A word with a number in the place of what bash computes, as in `-j$(nproc)`."""
 LIST = re.compile(r"\$(?:[@*]|\{[@*])")
 
 
@@ -95,8 +97,8 @@ def read_argument(word: ShellWord) -> str:
 
 
 def _read_unknown(word: ShellWord, bare: str, has_pattern: bool) -> str:
-    if NUMBER.fullmatch(word.source):
-        return "0"
+    if WITH_NUMBER.fullmatch(numbered := NUMBER.sub("0", word.source)):
+        return numbered.replace('"', "")
     nested = "`" in word.source or "$(" in word.source
     whole = re.fullmatch('"[^"]*"', word.source) is not None
     single = (whole or (not nested and "$" not in bare)) and not LIST.search(word.source)

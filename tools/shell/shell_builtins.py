@@ -10,10 +10,20 @@ from collections.abc import Mapping, Sequence
 from tools.shell.program_arguments import SOME_UNKNOWN, Fits, is_certain, is_unknown, may_have_any_words
 from tools.shell.variables import is_own_variable
 
+ALL_NAMES = """
+. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
+eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
+read readarray readonly return set shift shopt source suspend test time times trap true type typeset ulimit umask
+unalias unset wait coproc
+"""
+BUILTIN_NAMES = frozenset(ALL_NAMES.split())
+"""All of them."""
 UNARY = re.compile("-[bcdefghkLnNoOprsStuwxzG]")
 BINARY = re.compile("=|==|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 JOINING = re.compile(r"-[ao]|!|\(|\)")
 COMPARING = re.compile("=|==|!=|=~|<|>|-(?:nt|ot|ef)")
+COMPARING_NUMBERS = re.compile("-(?:eq|ne|lt|le|gt|ge)")
+LITERAL_NUMBER = re.compile("-?[0-9]+")
 SETTINGS = re.compile("[-+](?:[eux]+o?|o)|pipefail|errexit|nounset|xtrace")
 READ_FLAGS = re.compile("-[rs]+")
 READ_VALUES = re.compile("-r?[dntpN]")
@@ -42,10 +52,21 @@ def is_plain_bracket_test(words: Sequence[str]) -> bool:
 
 def is_plain_condition(words: Sequence[str]) -> bool:
     """Judge `[[ ]]`, where bash splits no words. Its `-v` and `-eq` would evaluate what they compare."""
-    inner = words[:-1]
     if words[-1:] != ("]]",):
         return False
-    return _is_single_test(inner[1:] if inner[:1] == ("!",) else inner, COMPARING)
+    tests: list[list[str]] = [[]]
+    for word in words[:-1]:
+        if word in ("&&", "||"):
+            tests.append([])
+        else:
+            tests[-1].append(word)
+    return all(_is_single_condition(one[1:] if one[:1] == ["!"] else one) for one in tests)
+
+
+def _is_single_condition(words: Sequence[str]) -> bool:
+    if len(words) == 3 and COMPARING_NUMBERS.fullmatch(words[1]):
+        return all(LITERAL_NUMBER.fullmatch(one) for one in (words[0], words[2]))
+    return _is_single_test(words, COMPARING)
 
 
 def is_plain_read(words: Sequence[str]) -> bool:

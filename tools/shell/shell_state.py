@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.text import quote_text
+from tools.shell.environment_names import is_ordinary_name, is_plain_value
 from tools.shell.variables import ENVIRONMENT, is_own_variable
 
 REPORTS = (
@@ -124,7 +125,11 @@ def _is_harmless(name: str, declared: str) -> bool:
     if name in ("PS1", "PS2"):
         return match is not None and PLAIN_PROMPT.fullmatch(read_value(declared)) is not None
     # bash computes what is put into an integer, and a reference is another variable.
-    return is_own_variable(name) and not flags & {"x", "i", "n"}
+    if flags & {"i", "n"}:
+        return False
+    if is_own_variable(name):
+        return "x" not in flags
+    return is_ordinary_name(name) and is_plain_value(read_value(declared))
 
 
 def _is_project_path(before: str, after: str, root: str) -> bool:

@@ -6,10 +6,12 @@ approval. `sudo`, `setsid`, `exec`, `watch` and many more are not here.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
 from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN, PartlyKnown, is_certain, is_pattern, is_unknown
 from tools.shell.variables import judge_variable
+from tools.shell.verdicts import CommandKind
 
 Starts: TypeAlias = Callable[[Sequence[str]], "list[tuple[str, ...]] | None"]
 """Returns the words of each program that is started; None if there may be more to it."""
@@ -35,13 +37,26 @@ def skip_options(flags: str, valued: str = "(?!)", positions: int = 0) -> Starts
     return start
 
 
+SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+
+
 def start_with_environment(words: Sequence[str]) -> list[tuple[str, ...]] | None:
-    at = 0
-    while at < len(words) and (words[at] in ("-i", "-") or re.fullmatch(r"[A-Za-z_]\w*=.*", words[at], re.DOTALL)):
-        if "=" in words[at]:
-            judge_variable(words[at].partition("=")[0], exported=True)
-        at += 1
+    at = len(list(takewhile(_is_ahead_of_program, words)))
     return [tuple(words[at:])] if at < len(words) and words[at][:1] != "-" else None
+
+
+def _is_ahead_of_program(word: str) -> bool:
+    return word in ("-i", "-") or SETTING.fullmatch(word) is not None
+
+
+def judge_settings(words: Sequence[str]) -> list[CommandKind]:
+    """Judge the variables that `env` sets for a program. Raises NeedsApproval."""
+    kinds: list[CommandKind] = []
+    for word in takewhile(_is_ahead_of_program, words):
+        name, given, value = word.partition("=")
+        if given:
+            kinds.append(judge_variable(name, value if is_certain(word) else None, exported=True))
+    return kinds
 
 
 READ_BY_XARGS = "what xargs reads"

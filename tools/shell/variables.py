@@ -2,8 +2,9 @@
 
 import re
 
-from mcp_server.model.shell import ShellWord
+from mcp_server.model.shell import ShellCommand, ShellWord
 from mcp_server.model.text import quote_text
+from tools.shell.environment_names import PROJECT_LOADS, is_ordinary_name, is_plain_value
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 LOADING = frozenset(("PYTHONPATH", "NODE_PATH"))
@@ -26,10 +27,15 @@ PLAIN_EXPANSION = re.compile(
     r"|\$\{#?\w+\}"  # ${x} ${#x}
     r"|\$\{\w+(?:%%?|##?|:?[-+]|//?|,,?|\^\^?)[\w ./*?:,=+-]*\}"  # ${x%.py} ${x:-none} ${x/a/b}
     r"|\{\w+\.\.\w+\}"  # {1..9}
+    r"|\$\{\w+\[(?:\d+|[@*])\]\}"  # ${PIPESTATUS[0]}
 )
 """The others can run commands: `${x@P}`, `${!x}`, `${x:y}`, `${x[y]}`; or set a variable: `${x:=y}`."""
-NUMBER = re.compile(r"\"?\$(?:[?#$]|\{[?#$]\}|\{#\w+\})\"?")
+COUNT = r"\$(?:[?#$]|\{[?#$]\}|\{#\w+\}|\{PIPESTATUS\[\d+\]\})"
 """Expansions that are always a number."""
+LITERAL_ARITHMETIC = re.compile(r"\$\(\([\d \t+*/%-]*\)\)")
+"""bash evaluates what a variable contains as well, and may take inner parentheses for a subshell."""
+NUMBER = re.compile(rf"{COUNT}|{LITERAL_ARITHMETIC.pattern}|\$\((?:nproc(?: --all)?|getconf _NPROCESSORS_ONLN)\)")
+ARITHMETIC = re.compile(r"\$\(\(|\$\[")
 
 
 def require_plain_expansion(source: str) -> None:
@@ -46,15 +52,35 @@ def require_own_variable(name: str) -> None:
         raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
 
 
+def does_arithmetic(command: ShellCommand) -> bool:
+    return any(ARITHMETIC.search(LITERAL_ARITHMETIC.sub("", word.source)) for word in command.words)
+
+
 def judge_assignment(word: ShellWord, exported: bool) -> CommandKind:
-    """`exported` if a program sees it: only what is on the list may reach one."""
-    name = word.text.partition("=")[0].removesuffix("+")
+    """`exported` if a program sees it."""
     if EXACT.fullmatch(word.source):
         return CommandKind.READS
-    return judge_variable(name, exported)
+    name, given, value = word.text.partition("=")
+    return judge_variable(name.removesuffix("+"), value if given and word.known else None, exported)
 
 
-def judge_variable(name: str, exported: bool) -> CommandKind:
-    if name not in ENVIRONMENT and (exported or not is_own_variable(name)):
+def judge_variable(name: str, value: str | None, exported: bool) -> CommandKind:
+    """The value is None if it is unknown, or the one that the variable has already."""
+    if name in ENVIRONMENT:
+        return CommandKind.BUILDS if name in LOADING else CommandKind.READS
+    if not exported and is_own_variable(name):
+        return CommandKind.READS
+    if not is_ordinary_name(name):
         raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
-    return CommandKind.BUILDS if name in LOADING else CommandKind.READS
+    if value is None or not is_plain_value(value):
+        raise NeedsApproval(f"what {quote_text(name)} is set to is more than plain text")
+    # An exported one may be set again without `export`.
+    return CommandKind.BUILDS if exported or name in PROJECT_LOADS else CommandKind.READS
+
+
+def judge_export(word: ShellWord) -> CommandKind:
+    """A later part may set an exported variable again, and those of the line itself may be set to anything."""
+    name = word.text.partition("=")[0].removesuffix("+")
+    if is_own_variable(name):
+        raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
+    return judge_assignment(word, exported=True)

@@ -84,3 +84,19 @@ def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
 )
 def test_what_is_known_only_at_its_beginning_is_no_code_and_no_path(line: str) -> None:
     assert classify_line(line).kind is CommandKind.ASKED
+
+
+EVERYDAY: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "everyday_lines.yaml").read_text())
+
+
+@pytest.mark.parametrize("line", EVERYDAY["runs"])
+def test_an_everyday_line_runs_unasked(line: str) -> None:
+    assert classify_line(line).because == ""
+
+
+def test_an_everyday_line_asks_only_for_a_reason_that_counts() -> None:
+    reasons: dict[str, list[str]] = EVERYDAY["asks"]
+    assert reasons.keys() <= {"leaves the workspace", "destroys or overwrites", "unknown code", "cannot be read"}
+    asked = [line for lines in reasons.values() for line in lines]
+    assert all(classify_line(line).kind is CommandKind.ASKED for line in asked), "move it to `runs`"
+    assert len(asked) * 8 < len(EVERYDAY["runs"]) + len(asked)

@@ -1,4 +1,4 @@
-"""Is anybody asked about a line whose only program does not exist?"""
+"""Is anybody asked about a line that cannot succeed?"""
 
 from pathlib import Path
 
@@ -6,8 +6,49 @@ import pytest
 
 from tests.clients.pipe import pipe
 
-MISSING = ("nosuchprogram", "nosuchprogram --flag a.txt", "./nosuch.sh", "deep/nosuch")
-ASKED = ("./fine.sh", "rm a.txt", "eval x", "nosuchprogram && ls", "x=$(nosuchprogram) true", "/nosuch/program")
+MISSING = (
+    "nosuchprogram",
+    "nosuchprogram --flag a.txt",
+    "./nosuch.sh",
+    "deep/nosuch",
+    "nosuch | cat",
+    "nosuch && ls",
+    "LD_PRELOAD=x nosuch",
+    "timeout 5 nosuch",
+    "env nice -n 5 nosuch",
+    "/usr/bin/nosuch a",
+    "nosuch > x",
+    "./plain.md",
+    "bash nosuch.sh",
+    "source ./nosuch",
+    "cd nosuch && rm x",
+    "cat nosuch && rm x",
+    "rm",
+    "rm -r nosuch",
+    "mv nosuch x",
+)
+BROKEN = ('"unclosed', "if then", "ls | | cat", "echo $(ls", "for x in a; do ls")
+ASKED = (
+    "shopt -s extglob; ls !(a|b",
+    "./fine.sh",
+    "rm plain.md",
+    "eval x",
+    "nosuchprogram; ls",
+    "x=$(nosuchprogram) true",
+    "/nosuch/program",
+    "rm -f nosuch",
+    "nosuch || rm x",
+    "nosuch & rm x",
+    "rm nosuch plain.md",
+    "touch x && rm x",
+    "rm nosuch*",
+    "mv plain.md x",
+    "cd nosuch; rm x",
+    "bash fine.sh",
+    "rm $x",
+    "PATH=deep nosuch && ls",
+    "canary() { ls; }; canary && rm x",
+)
 
 
 @pytest.mark.parametrize("how", [{}, {"exec_dir": "deep"}], ids=["workspace", "deep"])
@@ -17,11 +58,16 @@ def test_a_program_that_does_not_exist_is_refused_before_anybody_is_asked(
     (workspace / "deep").mkdir()
     for folder in (workspace, workspace / "deep"):
         (folder / "fine.sh").write_text("true\n")
+        (folder / "fine.sh").chmod(0o755)
+        (folder / "plain.md").write_text("text\n")
     with pipe(workspace, home, "--profile", "normal", "--mode", "swe") as one:
         one.hello()
         for line in MISSING:
             answer = one.call("bash", command=line, **how)["content"][0]["text"]
             assert answer.startswith("Error NOT_FOUND"), (line, answer)
+        for line in BROKEN:
+            answer = one.call("bash", command=line, **how)["content"][0]["text"]
+            assert answer.startswith("Error INVALID_ARGUMENTS: bash cannot read the line"), (line, answer)
         for line in ASKED:
             answer = one.call("bash", command=line, **how)["content"][0]["text"]
             assert answer.startswith("Error APPROVAL_REQUIRED"), (line, answer)

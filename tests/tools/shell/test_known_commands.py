@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.shell.known_commands import BUILDS, READS, allow_first_word, allow_only, allow_version, has_no_words
+from tools.shell.allowed_words import allow_first_word, allow_only, allow_version, has_no_words
+from tools.shell.known_commands import BUILDS, READS
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,8 @@ def test_what_does_more(program: str, words: list[str]) -> None:
 def test_a_program_known_for_both_reads_only_with_words_that_do_not_build() -> None:
     both = READS.keys() & BUILDS.keys()
     assert both
-    for program in both - {"git"}:
+    formatters = {"clang-format", "gofmt"}  # these print every file that is named
+    for program in both - formatters - {"git"}:
         assert not READS[program](["install", "x"]), program
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.shell.program_arguments import ONE_UNKNOWN, SOME_UNKNOWN
-from tools.shell.starters import READ_BY_XARGS, STARTERS
+from tools.shell.starters import READ_BY_XARGS, STARTERS, judge_settings
 from tools.shell.verdicts import NeedsApproval
 
 READ = f"{SOME_UNKNOWN}{READ_BY_XARGS}"
@@ -46,4 +46,4 @@ def test_there_may_be_more_to_it(line: str) -> None:
 
 def test_a_variable_for_a_program_is_checked() -> None:
     with pytest.raises(NeedsApproval, match="LD_PRELOAD"):
-        STARTERS["env"](("CI=1", "LD_PRELOAD=x", "ls"))
+        judge_settings(("CI=1", "LD_PRELOAD=x", "ls"))

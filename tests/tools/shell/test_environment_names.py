@@ -1,0 +1,31 @@
+"""Which variables may a line give to the project's programs, and which values?"""
+
+import pytest
+
+from tools.shell.environment_names import ENDINGS, HARMFUL_WORDS, SINGLE, is_ordinary_name, is_plain_value
+
+
+@pytest.mark.parametrize(
+    "name", ["FOO", "DATABASE_URL", "APP_ENV", "API_TOKEN", "LDAP_URL", "GITHUB_ACTIONS", "x", "V"]
+)
+def test_a_name_that_only_the_project_knows_is_ordinary(name: str) -> None:
+    assert is_ordinary_name(name)
+
+
+@pytest.mark.parametrize("word", [*sorted(HARMFUL_WORDS), "PATH", "FLAGS", "OPTS", "CONFIG", "PRELOAD"])
+def test_a_name_with_a_word_that_chooses_what_runs_is_not(word: str) -> None:
+    for name in (word, f"APP_{word}", f"{word}_EXTRA", f"app_{word.lower()}"):
+        assert not is_ordinary_name(name), name
+
+
+def test_nor_one_that_ends_like_such_a_word_or_is_the_shells_own() -> None:
+    assert ENDINGS.search("CLASSPATH")
+    for name in (*SINGLE, "BASH_FUNC_x", "PS4", "_", "_JAVA_OPTIONS", "1X", "X-Y", "", "A__B", "x[0]", "FOO%%"):
+        assert not is_ordinary_name(name), name
+
+
+def test_a_value_is_plain_text() -> None:
+    for value in ("", "1", "a b", "/tmp/x", "sqlite:///x.db", "http://h:1/p?a=1&b=2", "a=b,c:d@e%f+g"):
+        assert is_plain_value(value), value
+    for value in ("$x", "`x`", "a;b", "a|b", "a&b", "a\nb", "'a'", '"', "(a)", "a>b", "http://h?a&b", "\\", "*", "{a}"):
+        assert not is_plain_value(value), value

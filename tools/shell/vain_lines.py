@@ -1,0 +1,138 @@
+"""Can this line succeed at all? If not, nobody needs to be asked about it.
+
+Only its first command is looked at, and only in a line that stops when that fails: nothing earlier can have made what
+it needs. The facts come in as functions, so that this stays pure.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
+from mcp_server.model.text import quote_text
+from tools.shell.program_arguments import is_certain, read_argument
+from tools.shell.shell_builtins import BUILTIN_NAMES
+from tools.shell.starters import STARTERS
+from tools.shell.verdicts import NeedsApproval
+
+PROGRAM = re.compile(r"[\w./+-]+")
+PATH = re.compile(r"(?!-)[\w.@%+=:,-]+(?:/[\w.@%+=:,-]*)*")
+STOPPING = frozenset(("&&", "|"))
+STARTING_ONE = frozenset(("timeout", "nice", "time", "stdbuf", "env"))
+RAISING = frozenset(("sudo", "su", "doas", "pkexec"))
+SCRIPT_RUNNERS = frozenset("bash sh dash zsh python python3 node ruby perl php . source".split())  # noqa: SIM905
+SOURCING = frozenset((".", "source"))
+READERS = frozenset("cat head tail wc ls stat file cp mv rm rmdir cd sort".split())  # noqa: SIM905
+LAST_IS_NEW = frozenset(("cp", "mv"))
+OPERANDS_NEEDED = frozenset(("rm", "rmdir", "cp", "mv"))
+PLAIN_FLAGS = {
+    **dict.fromkeys(("rm", "rmdir"), re.compile("-[dirRvI]+|--recursive|--verbose")),
+    **dict.fromkeys(("cp", "mv"), re.compile("-[aifnrRpuvT]+")),
+    **dict.fromkeys(("cat", "ls", "stat", "file"), re.compile("-[A-Za-z]+")),
+}
+"""Options that take no value, so that the other words are files. `rm -f` succeeds without any."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is known when the line is judged."""
+
+    has_program: Callable[[str], bool]
+    """Also one of the project's own environment; given without a folder, or with its whole path."""
+    find_kind: Callable[[str], str]
+    """Of a path below the workspace: `file`, `program` for one that may be executed, `directory`, or another word;
+    empty if it is certain that nothing is there."""
+    may_gain_privileges: bool = True
+
+
+def find_failure(line: ShellLine, folder: str, around: Surroundings) -> str:
+    """Say why the line would fail, in a sentence; empty if it may succeed."""
+    *ahead, last = line.commands
+    if not line.listed or any(command.joined not in STOPPING for command in ahead) or last.joined.strip():
+        return ""
+    words = _read_words(line.commands[0])
+    while words and words[0] in STARTING_ONE:
+        started = _start(words)
+        if started is None:
+            return ""
+        words = started
+    return _find_failure(words, folder, around) if words else ""
+
+
+def _read_words(command: ShellCommand) -> tuple[str, ...]:
+    """Return the words behind assignments; nothing if one of them is not plain."""
+    words = [word for word in command.words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)]
+    if any(word.role is WordRole.ASSIGNMENT and word.text.startswith("PATH") for word in command.words):
+        return ()
+    if command.nested or not words or any(word.role is not WordRole.WORD for word in words):
+        return ()
+    try:
+        return tuple(read_argument(word) for word in words) if PROGRAM.fullmatch(words[0].source) else ()
+    except NeedsApproval:
+        return ()
+
+
+def _start(words: Sequence[str]) -> tuple[str, ...] | None:
+    if words[0] == "env" and any(word.startswith("PATH=") for word in words):
+        return None
+    started = STARTERS[words[0]](words[1:])
+    return started[0] if started and is_certain(started[0][0]) and PROGRAM.fullmatch(started[0][0]) else None
+
+
+def _find_failure(words: Sequence[str], folder: str, around: Surroundings) -> str:
+    name, rest = words[0], words[1:]
+    if why := _find_missing_program(name, folder, around):
+        return why
+    if name in RAISING and not around.may_gain_privileges:
+        return f"{quote_text(name)} cannot get other privileges in a sandbox"
+    if name in SCRIPT_RUNNERS:
+        return _find_missing_script(name, rest, folder, around)
+    if name in READERS:
+        return _find_missing_operand(name, rest, folder, around)
+    return ""
+
+
+def _find_missing_program(name: str, folder: str, around: Surroundings) -> str:
+    if "/" not in name:
+        known = name in BUILTIN_NAMES or around.has_program(name)
+        return "" if known else f"there is no program {quote_text(name)}"
+    if name.startswith("/"):
+        # Its own `/tmp` begins empty, and nothing tells what is in other places that are hidden from here.
+        is_system = re.match("/(?:usr|bin|sbin|opt)/", name) is not None
+        return f"there is no program {quote_text(name)}" if is_system and not around.has_program(name) else ""
+    kind = around.find_kind(_place(folder, name)) if _is_path(name) else "other"
+    wrong = {"": "there is no file {}", "file": "{} is not executable", "directory": "{} is a folder"}
+    return wrong[kind].format(quote_text(name)) if kind in wrong else ""
+
+
+def _find_missing_script(name: str, rest: Sequence[str], folder: str, around: Surroundings) -> str:
+    if not rest or not _is_path(rest[0]) or (name in SOURCING and "/" not in rest[0] and around.has_program(rest[0])):
+        return ""
+    missing = not around.find_kind(_place(folder, rest[0]))
+    return f"there is no file {quote_text(rest[0])}" if missing else ""
+
+
+def _find_missing_operand(name: str, rest: Sequence[str], folder: str, around: Surroundings) -> str:
+    flags = [word for word in rest if word.startswith("-")]
+    known = PLAIN_FLAGS.get(name)
+    if any(known is None or not known.fullmatch(flag) for flag in flags):
+        return ""
+    paths = [word for word in rest if not word.startswith("-")]
+    if not paths and name in OPERANDS_NEEDED:
+        return f"{quote_text(name)} names no file"
+    read = paths[:-1] if name in LAST_IS_NEW else paths
+    if not read or not all(map(_is_path, read)):
+        return ""
+    if any(around.find_kind(_place(folder, path)) for path in read):
+        return ""
+    return f"there is no file {quote_text(read[0])}" if name != "cd" else f"there is no folder {quote_text(read[0])}"
+
+
+def _place(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
+def _is_path(word: str) -> bool:
+    """True if the word names one file below the current folder, whatever is there."""
+    return is_certain(word) and PATH.fullmatch(word) is not None and ".." not in word.split("/")
