@@ -16,8 +16,14 @@ from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_for_person
-from mcp_server.state.processes import read_start_time
-from mcp_server.state.running_calls import RunningClient, RunningWork, remove_running_calls, write_running_calls
+from mcp_server.state.processes import get_own_pid, read_start_time
+from mcp_server.state.running_calls import (
+    RunningClient,
+    RunningWork,
+    read_running_calls,
+    remove_running_calls,
+    write_running_calls,
+)
 
 if TYPE_CHECKING:
     from mcp_server.calls.live_sessions import SharedSession
@@ -46,6 +52,17 @@ class RunningCallsFile:
     def add_client(self, common: "SharedSession", session: str, principal: str, name: str) -> None:
         if common.connected:
             self.clients[session] = common, RunningClient(session, principal, self.redact(name)[:LONGEST_NAME])
+
+    def find_connected_sessions(self) -> set[str]:
+        """Find the sessions whose client is connected: of other servers, as their files say."""
+        own = {session for session, (common, _) in list(self.clients.items()) if common.connected}
+        others, _ = read_running_calls((self.state,), besides=get_own_pid())
+        return own | {client.session for client in others}
+
+    def forget_clients(self) -> None:
+        """This server ends, and serves nobody while it closes what its clients left."""
+        self.clients = {}
+        self._write_now()
 
     def schedule_write(self) -> None:
         """Something began or ended."""
