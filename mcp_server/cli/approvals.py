@@ -239,7 +239,7 @@ def run_deny(arguments: argparse.Namespace) -> int:
 
 def find_question(settings: "Settings", id: str) -> "Approval":
     with open_state_reader(settings) as state:
-        match = next((approval for approval in state.load_approvals() if approval.id == id), None) if state else None
+        match = state.find_approval(id) if state else None
     if match is None:
         raise CliError(f"there is no question `{id}` here; `menugate approvals` lists the open ones.")
     return match
