@@ -15,8 +15,8 @@ from mcp_server.model.look_alikes import find_look_alikes
 from mcp_server.model.text import escape_for_person, quote_as_json, quote_text
 
 QUOTE = re.compile("`([^`]*)`")
-PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: [\w./-]{1,20})?")
-"""A name, or two: nobody takes it for a sentence."""
+PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: -{1,2}\w[\w-]{0,19})?(?: [\w./-]{1,20})?")
+"""A name, or two, or with an option between them: nobody takes it for a sentence."""
 LINE = re.compile(r"(?:[ \t]*\n){2,}|[^\n]*\n|[^\n]+")
 """Lines without a character stand together: many of them would push what is above them off the screen."""
 SPACES = re.compile(r" {2,}")
