@@ -301,16 +301,21 @@ class App:
         finally:
             for task in tasks:
                 task.cancel()
-            await self.core.session_objects.close()
-            await self.core.upstreams.close()
-            await self.pipeline.close()
-            # After the last child has ended: until then a child must be able to find its server.
-            self.reload.close()
-            self.notifier.close()
-            await self.core.stop_orders.close()
-            await self.core.store.close()
-            if self.stop_telemetry is not None:
-                await to_thread.run_sync(self.stop_telemetry)
+            await self._close()
+
+    async def _close(self) -> None:
+        # The clients are gone, but what they left may take seconds to end.
+        self.core.running_calls.board.forget_clients()
+        await self.core.session_objects.close()
+        await self.core.upstreams.close()
+        await self.pipeline.close()
+        # After the last child has ended: until then a child must be able to find its server.
+        self.reload.close()
+        self.notifier.close()
+        await self.core.stop_orders.close()
+        await self.core.store.close()
+        if self.stop_telemetry is not None:
+            await to_thread.run_sync(self.stop_telemetry)
 
     async def _end_after_signal(self) -> None:
         """End everything because of a signal, which is sent when no order can be written."""

@@ -141,7 +141,7 @@ def build_core(
         clock=clock,
         new_id=new_id,
         holds=holds,
-        replies=Replies(store),
+        replies=Replies(store, running_calls.board.find_connected_sessions),
         posture_changes=changes,
         current_policy=CurrentPolicy(configuration.policy, keeps_glances=configuration.library.config.glance),
         sessions=Sessions(store, holds, new_id, make_session_handle, release_session),

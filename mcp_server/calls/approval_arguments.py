@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from mcp_server.guards.redaction import Redactor
+from mcp_server.model.look_alikes import find_look_alikes
 from mcp_server.model.text import escape_for_person, quote_as_json, quote_text
 
 QUOTE = re.compile("`([^`]*)`")
-PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: [\w./-]{1,20})?")
-"""A name, or two: nobody takes it for a sentence."""
+PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: -{1,2}\w[\w-]{0,19})?(?: [\w./-]{1,20})?")
+"""A name, or two, or with an option between them: nobody takes it for a sentence."""
 LINE = re.compile(r"(?:[ \t]*\n){2,}|[^\n]*\n|[^\n]+")
 """Lines without a character stand together: many of them would push what is above them off the screen."""
 SPACES = re.compile(r" {2,}")
@@ -34,6 +35,14 @@ def format_argument_lines(name: str, value: Any, redactor: Redactor, quoted: boo
         yield from (f"    {line}" for line in lines)
     else:
         yield f"{head} {format_value(value, redactor)}"
+
+
+def format_look_alike_lines(value: Any) -> Iterator[str]:
+    """Say which characters of an argument can be taken for others: a `с` that is Cyrillic."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if found := find_look_alikes(text):
+        each = ", ".join(f"{quote_as_json(character)} {what}" for character, what in found)
+        yield f"    (mixes alphabets: {each})"
 
 
 def format_value(value: Any, redactor: Redactor) -> str:

@@ -4,7 +4,13 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mcp_server.calls.approval_arguments import format_argument_lines, format_value, lift_quotes, mark_secrets
+from mcp_server.calls.approval_arguments import (
+    format_argument_lines,
+    format_look_alike_lines,
+    format_value,
+    lift_quotes,
+    mark_secrets,
+)
 from mcp_server.calls.approval_contents import (
     format_content_lines,
     format_decoded_lines,
@@ -74,6 +80,8 @@ def format_question(
             lines += format_content_lines(name, arguments[name], redactor, before, whole=show_all)
         else:
             lines += format_argument_lines(name, arguments[name], redactor)
+        if not is_content(tool, name):
+            lines += format_look_alike_lines(arguments[name])
         if arguments.get("encoding") == "base64" and is_content(tool, name):
             lines += format_decoded_lines(arguments[name], redactor, whole=show_all or not brief)
         if name in leads:

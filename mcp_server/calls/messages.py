@@ -1,6 +1,6 @@
 """How do we reach the person? Through the client if it can ask, and always through `menugate messages`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -116,21 +116,42 @@ class PersonChannel:
 @dataclass
 class Replies:
     store: Store
+    find_connected_sessions: Callable[[], Collection[str]]
+    """Finds the sessions, in all servers of this workspace, whose client is connected."""
     pending: tuple[Message, ...] | None = None
-    """None until the state was read. Nearly always empty, which the pipeline looks at before it asks more."""
+    """None if the state has to be read. Nearly always empty, which the pipeline looks at before it asks more."""
+    _changes: int = 0
+
+    def __post_init__(self) -> None:
+        self.store.on_change(self.forget)
+
+    def forget(self) -> None:
+        """The state has changed, perhaps by a reply: the call that noticed it takes the reply along."""
+        self.pending, self._changes = None, self._changes + 1
 
     async def refresh(self) -> None:
-        self.pending = tuple(await self.store.read(messages.load_pending_replies))
+        before = self._changes
+        found = tuple(await self.store.read(messages.load_pending_replies))
+        self.pending = found if before == self._changes else None
 
     async def add_to_ending(self, ending: Ending, session: Session) -> Ending:
         """Add the replies to this session, each once. A result with structured content waits for the next one, because
         some clients show nothing else of it."""
         if self.pending is None:
             await self.refresh()
-        due = [one for one in self.pending or () if messages.is_reply_for(one, session)]
-        if not due or isinstance(ending, Question) or (isinstance(ending, Done | Relayed) and ending.data is not None):
+        known = [one for one in self.pending or () if one.principal == session.principal]
+        if (
+            not known
+            or isinstance(ending, Question)
+            or (isinstance(ending, Done | Relayed) and ending.data is not None)
+        ):
             return ending
-        take = partial(messages.take_replies, session=session)
+        connected: Collection[str] = ()
+        if not all(messages.is_reply_to(one, session) for one in known):
+            connected = await anyio.to_thread.run_sync(self.find_connected_sessions)
+        if not any(messages.is_reply_for(one, session, connected) for one in known):
+            return ending
+        take = partial(messages.take_replies, session=session, connected=connected)
         text = "\n\n".join(format_reply(one) for one in await self.store.write(take))
         await self.refresh()
         if isinstance(ending, Relayed):

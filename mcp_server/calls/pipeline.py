@@ -187,13 +187,13 @@ class Pipeline:
         posture = await self.postures.get_current(call.request.principal)
         carrying = Call(carrier.name, call.request.arguments)
         decision = decide(carrier, carrying, call.live.session, posture, self.current_policy.policy)
+        refused, mode = replace(call, tool=carrier), self.resolver.find_wished_mode(call)
+        if decision.verdict is not Verdict.DENY and isinstance(mode, Mode):
+            refused, decision = call, await self.decide_in_mode(call, posture, mode)
         if decision.verdict is Verdict.DENY:
-            return await self.refuse(replace(call, tool=carrier), posture, decision)
-        mode = self.resolver.find_wished_mode(call)
-        if isinstance(mode, Mode):
-            in_mode = await self.decide_in_mode(call, posture, mode)
-            if in_mode.verdict is Verdict.DENY:
-                return await self.refuse(call, posture, in_mode)
+            if not await self.postures.is_current(call.request.principal, posture):
+                return await self.enter_carried_mode(call, carrier)
+            return await self.refuse(refused, posture, decision)
         entered = await self.resolver.enter_mode(call, mode) if isinstance(mode, Mode) else mode or call
         return await self.refuse_unresolved_call(call.request, entered) if isinstance(entered, Problem) else entered
 

@@ -53,6 +53,17 @@ class RunningCallsFile:
         if common.connected:
             self.clients[session] = common, RunningClient(session, principal, self.redact(name)[:LONGEST_NAME])
 
+    def find_connected_sessions(self) -> set[str]:
+        """Find the sessions whose client is connected: of other servers, as their files say."""
+        own = {session for session, (common, _) in list(self.clients.items()) if common.connected}
+        others, _ = read_running_calls((self.state,), besides=get_own_pid())
+        return own | {client.session for client in others}
+
+    def forget_clients(self) -> None:
+        """This server ends, and serves nobody while it closes what its clients left."""
+        self.clients = {}
+        self._write_now()
+
     def schedule_write(self) -> None:
         """Something began or ended."""
         if self._soon is None and not self._closed:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, say, say_prose
+from mcp_server.cli.output import CliError, ask_at_terminal, say, say_foreign, say_prose
 from mcp_server.cli.parser import load_valid_configuration
 from mcp_server.cli.servers import load_judgement
 from mcp_server.model.text import format_count
@@ -124,8 +124,7 @@ def confirm_rule(draft: WorkspaceRule, person: str) -> None:
     verb = "be created" if draft.file.data is None else "get the rule"
     say_prose(f"This file would {verb}: {draft.file.path}")
     show_effect(draft.effect)
-    print(f"Type `{WORD}` to write the rule and approve the call: ", end="", flush=True)
-    if sys.stdin.readline().strip() != WORD:
+    if ask_at_terminal(f"Type `{WORD}` to write the rule and approve the call: ") != WORD:
         raise CliError(f"you did not type `{WORD}`; nothing was changed, and the question is still open.")
 
 
@@ -143,7 +142,7 @@ def show_effect(effect: "RuleEffect | None") -> None:
     )
     lines = Counter(effect.allowed)
     for line, times in lines.most_common(MAX_LINES):
-        say(f"  {line}" + (f"  ({times} times)" if times > 1 else ""))
+        say_foreign(line + (f"  ({times} times)" if times > 1 else ""), "  ", "> ")
     if len(lines) > MAX_LINES:
         say(f"  and {len(lines) - MAX_LINES} more")
     if effect.unclear:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_server.cli.output import CliError, print_json, say, say_foreign, say_prose
+from mcp_server.cli.output import CliError, ask_at_terminal, print_json, say, say_foreign, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, settings_from_arguments
 from mcp_server.cli.servers import add_server
 from mcp_server.cli.target import write_to_state
@@ -175,8 +175,7 @@ def confirm_approval(question: "Approval", scope: "ApprovalScope") -> None:
     """Show what would be approved. Whoever told you the id may have told you something else about the call."""
     refuse_settled(question)
     show_question(question, question.whole or question.message, time.time_ns())
-    print(f"Approve {describe_scope(question, scope)}? [y/N] ", end="", flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if ask_at_terminal(f"Approve {describe_scope(question, scope)}? [y/N] ").lower() not in ("y", "yes"):
         how = f"To refuse the call: `menugate deny {question.id}`."
         raise CliError(f"nothing was approved; the question is still open. {how}")
 
@@ -240,7 +239,7 @@ def run_deny(arguments: argparse.Namespace) -> int:
 
 def find_question(settings: "Settings", id: str) -> "Approval":
     with open_state_reader(settings) as state:
-        match = next((approval for approval in state.load_approvals() if approval.id == id), None) if state else None
+        match = state.find_approval(id) if state else None
     if match is None:
         raise CliError(f"there is no question `{id}` here; `menugate approvals` lists the open ones.")
     return match

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from textwrap import fill
 from typing import Any, Protocol, TextIO
@@ -90,29 +90,45 @@ def say(*parts: str | tuple[str, str]) -> None:
     print("".join(pieces), flush=True)
 
 
+def ask_at_terminal(prompt: str) -> str:
+    """Ask, and return the line that was typed. What was typed before the prompt stood there is no answer to it."""
+    import termios
+
+    with suppress(OSError, ValueError, termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    print(escape_for_person(prompt), end="", flush=True)
+    return sys.stdin.readline().strip()
+
+
 def say_foreign(text: str, lead: str, more: str) -> None:
     """Print text that is not menugate's own. No part of it may begin a row of the terminal, where it could look like a
-    line of ours: `lead` goes before each line, and `more` before the rest of a line that is too long."""
+    line of ours: `lead` goes before each line, and `more` before the rest of a line that is too long. Where a word goes
+    on in the next row, a `+` stands in place of the `>`, so that one path does not look like two."""
     width = get_width(sys.stdout) - max(len(lead), len(more))
     for line in escape_for_person(text).split("\n"):
-        for number, part in enumerate(cut_to_width(line.expandtabs(), width)):
-            print((more if number else lead) + part)
+        margin = lead
+        for part, is_broken in cut_to_width(line.expandtabs(), width):
+            print(margin + part)
+            margin = more.replace(">", "+") if is_broken else more
     sys.stdout.flush()
 
 
-def cut_to_width(line: str, width: int) -> Iterator[str]:
-    """Cut it where the terminal would go on in its next row; not at all if the terminal is too narrow, or none."""
-    if width < MIN_CELL:
-        yield line
-        return
-    start = columns = 0
-    for at, character in enumerate(line):
+def cut_to_width(line: str, width: int) -> Iterator[tuple[str, bool]]:
+    """Cut it into the terminal's rows, at spaces if possible, and say after which row a word goes on. Not at all if the
+    terminal is too narrow, or none."""
+    start = space = columns = since_space = 0
+    for at, character in enumerate(line if width >= MIN_CELL else ""):
         needs = 2 if east_asian_width(character) in "WF" else 1
-        if columns + needs > width:
-            yield line[start:at]
-            start, columns = at, 0
-        columns += needs
-    yield line[start:]
+        while columns + needs > width:
+            # Blanks in front are no place to cut: the word behind them would be cut all the same.
+            is_cut = not line[start:space].strip(" ")
+            end = at if is_cut else space
+            yield line[start:end], is_cut and " " not in (line[at - 1], character)
+            start, columns = end, 0 if is_cut else since_space
+        columns, since_space = columns + needs, since_space + needs
+        if character == " ":
+            space, since_space = at + 1, 0
+    yield line[start:], False
 
 
 def say_prose(*parts: str | tuple[str, str], indent: str = "") -> None:
@@ -144,9 +160,9 @@ def complain(text: str) -> None:
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    # A lone surrogate is written as its escape, which is valid JSON.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print(json.dumps(value, indent=indent, ensure_ascii=not utf8, default=str))
+    # What a screen would not show, or would obey, is written as an escape of JSON: the value is the same.
+    print(escape_for_person(json.dumps(value, indent=indent, ensure_ascii=not utf8, default=str)))
 
 
 def print_table(

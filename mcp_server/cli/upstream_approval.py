@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
+from mcp_server.cli.output import CliError, ask_at_terminal, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
 from mcp_server.model.text import find_nearest_name, format_count
 from mcp_server.model.upstreams import Mount
@@ -143,8 +143,7 @@ def confirm(preview: "ApprovalPreview", digest: str | None) -> None:
     if not sys.stdin.isatty():
         shown = preview.digest[:SHOWN_DIGEST_CHARS]
         raise CliError(f"nothing was approved. Answer at a terminal, or add `--digest {shown}`.")
-    print(f"Type `{WORD}` to approve exactly this: ", end="", flush=True)
-    if sys.stdin.readline().strip() != WORD:
+    if ask_at_terminal(f"Type `{WORD}` to approve exactly this: ") != WORD:
         raise CliError(f"you did not type `{WORD}`; nothing was approved.")
 
 

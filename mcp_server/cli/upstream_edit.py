@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_server.cli.output import CliError, note, say, say_foreign, say_prose
+from mcp_server.cli.output import CliError, ask_at_terminal, note, say, say_foreign, say_prose
 from mcp_server.cli.parser import CommandGroup, add_place, settings_from_arguments
 from mcp_server.model.text import find_nearest_name, format_list
 from mcp_server.views.text import explain_refusals
@@ -211,8 +211,7 @@ def confirm_servers(file: "ServerFile", names: list[str], sure: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise CliError(f"{NOTHING} Answer at a terminal, or add `--yes` once you have read what it starts.")
-    print(f"Type `{WORD}` to add {format_list(names, 'and')}: ", end="", flush=True)
-    if sys.stdin.readline().strip() != WORD:
+    if ask_at_terminal(f"Type `{WORD}` to add {format_list(names, 'and')}: ") != WORD:
         raise CliError(f"you did not type `{WORD}`. {NOTHING}")
 
 

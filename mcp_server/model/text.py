@@ -118,7 +118,7 @@ def _escape_character(match: re.Match[str]) -> str:
 
 # For a person, as JSON: every character is visible, and in a question it can be read back exactly.
 
-BLANK = frozenset("\u2800\ufe0e\ufe0f\u200d\U00016fe4\U0001d159")
+BLANK = frozenset("\u2800\ufe0e\ufe0f\u200d\ufffc\U00013441\U00013442\U00016fe4\U0001d159\U0001da7f\U0001da80")
 """Printable according to Unicode, but shown as nothing or as a space."""
 HIDDEN = re.compile(f"[{INVISIBLE}]")
 OVERLAY = 1

@@ -20,6 +20,7 @@ Command: TypeAlias = tuple[str, ...]
 COMPUTED = frozenset("$*?[{")
 SIMPLE = re.compile(r"[\w./:@%+,=*?!~^{}\[\] -]+")
 """Words with only blanks between them, whatever the shell may expand."""
+ASSIGNMENT = re.compile(r"[^\W\d]\w*(\[.*?\])?\+?=", re.DOTALL)
 SIGNS = re.compile("[;()+!]*")
 """Arguments of `find` that would be the shell's own words elsewhere, and run nothing."""
 MAX_DEPTH = 8
@@ -89,7 +90,7 @@ def _list_started_commands(words: Command, depth: int, read: ReadLine) -> Iterat
     if not words:
         return
     name, rest = get_program_name(words[0]), words[1:]
-    if words[0] in KEYWORDS or ("=" in words[0] and words[0].split("=")[0].removesuffix("+").isidentifier()):
+    if words[0] in KEYWORDS or ASSIGNMENT.match(words[0]):
         yield from _list_started_commands(rest, depth, read)
     elif name in WRAPPERS:
         for start, word in enumerate(rest[:MAX_STARTS]):

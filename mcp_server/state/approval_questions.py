@@ -23,22 +23,20 @@ STOPPED = "the run it was asked in was stopped"
 def find_approval(view: View, id: str) -> Approval | None:
     row = view.fetch_one("SELECT * FROM approvals WHERE id = :id", id=escape_for_model(id))
     approval = approval_from_row(view, row) if row else None
-    return _void_after_posture_change(view, approval) if approval else None
+    return _void_after_posture_change(approval, view.get_epoch(approval.wanted.principal)) if approval else None
 
 
 def load_approvals(view: View) -> Sequence[Approval]:
     """Load all questions, the most recent first."""
     rows = view.fetch_all("SELECT * FROM approvals ORDER BY asked DESC")
-    return [
-        _void_after_posture_change(view, approval)
-        for row in rows
-        if (approval := approval_from_row(view, row)) is not None
-    ]
+    found = [approval for row in rows if (approval := approval_from_row(view, row)) is not None]
+    epochs = {principal: view.get_epoch(principal) for principal in {one.wanted.principal for one in found}}
+    return [_void_after_posture_change(approval, epochs[approval.wanted.principal]) for approval in found]
 
 
-def _void_after_posture_change(view: View, approval: Approval) -> Approval:
+def _void_after_posture_change(approval: Approval, epoch: int) -> Approval:
     """Void a question asked under another posture: it approves nothing, whatever the answer."""
-    has_changed = view.get_epoch(approval.wanted.principal) != approval.wanted.epoch
+    has_changed = epoch != approval.wanted.epoch
     return replace(approval, void=POSTURE_CHANGED) if has_changed and not approval.void else approval
 
 

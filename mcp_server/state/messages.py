@@ -1,21 +1,20 @@
 """Which messages did models leave for the user, and what did the user reply?"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcp_server.model.sessions import Session
+from mcp_server.model.sessions import Session, parse_session_id
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import Message, Reply
 from mcp_server.state.engine.transaction import Transaction, View
-from mcp_server.state.verify import is_process_running
 
 
 def leave_message(tx: Transaction, message: Message) -> str:
     fields = {"at": tx.clock.now_ns(), "session": message.session, "text": message.text}
     # Not `format_canonical_json`, which truncates: the user gets the whole text.
-    fields |= {"attachments": list(message.attachments), "principal": message.principal, "process": tx.process}
+    fields |= {"attachments": list(message.attachments), "principal": message.principal}
     flags = {name: True for name in ("asks", "by_handle") if getattr(message, name)}
     body = json.dumps(fields | flags)
     tx.run("INSERT INTO messages (id, body) VALUES (:id, :body)", id=message.id, body=body)
@@ -42,17 +41,15 @@ def find_message(view: View, id: str) -> Message | None:
 
 
 def load_pending_replies(view: View) -> Sequence[Message]:
-    """Load the messages whose reply no call has taken to its model yet. If the session that asked is gone, any other of
-    the principal's may take it."""
+    """Load the messages whose reply no call has taken to its model yet."""
     rows = view.fetch_all("SELECT * FROM messages WHERE reply <> '' AND delivered = 0 ORDER BY number")
     pending = [_message_from_row(row) for row in rows]
-    return [_give_to_any_session(one) if _is_session_gone(view, one) else one for one in pending]
+    return [_give_to_any_session(one) if _is_handle_gone(view, one) else one for one in pending]
 
 
-def _is_session_gone(view: View, message: Message) -> bool:
-    if message.by_handle:
-        return view.fetch_one("SELECT 1 FROM sessions WHERE id = :id", id=escape_for_model(message.session)) is None
-    return message.process != "" and not is_process_running(message.process)
+def _is_handle_gone(view: View, message: Message) -> bool:
+    stored = "SELECT 1 FROM sessions WHERE id = :id"
+    return message.by_handle and view.fetch_one(stored, id=escape_for_model(message.session)) is None
 
 
 def _give_to_any_session(message: Message) -> Message:
@@ -78,9 +75,9 @@ def reply_to_message(tx: Transaction, id: str, reply: Reply, delivered: bool = F
     return replace(message, reply=made, read=True)
 
 
-def take_replies(tx: Transaction, session: Session) -> Sequence[Message]:
+def take_replies(tx: Transaction, session: Session, connected: Collection[str]) -> Sequence[Message]:
     """Return the replies to this session, each to one call only."""
-    due = [message for message in load_pending_replies(tx) if is_reply_for(message, session)]
+    due = [message for message in load_pending_replies(tx) if is_reply_for(message, session, connected)]
     for message in due:
         mark_reply_delivered(tx, message.id)
     return due
@@ -90,10 +87,19 @@ def mark_reply_delivered(tx: Transaction, id: str) -> None:
     tx.run("UPDATE messages SET delivered = 1 WHERE id = :id", id=escape_for_model(id))
 
 
-def is_reply_for(message: Message, session: Session) -> bool:
-    """True if the next result of this session's place takes the reply along."""
+def is_reply_to(message: Message, session: Session) -> bool:
+    """True if the reply is to this session's place, or to whichever session of the principal calls next."""
     is_own = message.reply is not None and message.reply.session in ("", session.key)
     return is_own and message.principal == session.principal
+
+
+def is_reply_for(message: Message, session: Session, connected: Collection[str]) -> bool:
+    """True if the next result of this session's place takes the reply along: also the reply to a session whose client
+    has left, and to which no handle leads back."""
+    if is_reply_to(message, session):
+        return True
+    is_left = not message.by_handle and parse_session_id(message.session) not in connected
+    return is_left and message.reply is not None and message.principal == session.principal
 
 
 def mark_messages_read(tx: Transaction, ids: Sequence[str]) -> None:
@@ -115,6 +121,5 @@ def _message_from_row(row: Mapping[str, Any]) -> Message:
         principal=str(body.get("principal", "")),
         asks=body.get("asks") is True,
         by_handle=body.get("by_handle") is True,
-        process=str(body.get("process", "")),
         reply=Reply(str(reply["text"]), reply["at"], str(reply["session"])) if reply else None,
     )

@@ -195,6 +195,9 @@ class Reader:
         """Load all questions to the user, the most recent first."""
         return approval_questions.load_approvals(self._view)
 
+    def find_approval(self, id: str) -> Approval | None:
+        return approval_questions.find_approval(self._view, id)
+
     def find_report(self, run: str | None = None) -> RunReport | None:
         """Return the report on a finished run, by default the newest."""
         return runs.find_report(self._view, run)

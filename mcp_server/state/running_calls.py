@@ -76,9 +76,12 @@ def remove_running_calls(state: Path) -> None:
     remove_server_files(state, [path.name for path in stale])
 
 
-def read_running_calls(states: Sequence[Path]) -> tuple[list[RunningClient], list[RunningWork]]:
-    """Read what this account's servers run, oldest first."""
+def read_running_calls(
+    states: Sequence[Path], besides: int | None = None
+) -> tuple[list[RunningClient], list[RunningWork]]:
+    """Read what this account's servers run, oldest first. `besides`: a server to leave out."""
     paths = (path for state in states for path in (state / FOLDER).glob(f"*{SUFFIX}") if is_own_file(path))
+    paths = (path for path in paths if path.name != f"{besides}{SUFFIX}")
     files = [content for path in paths if (content := _read_running_file(path)) is not None]
     clients = [client for file_clients, _ in files for client in file_clients]
     works = [work for _, file_works in files for work in file_works if work.is_running]

@@ -205,14 +205,15 @@ class Writer:
         workspace = self._lock_workspace(seconds)
         try:
             with workspace.open_transaction() as tx:
+                # Before the callers are answered, so that the very next call knows of what you typed at a terminal.
+                self._notice_changes(workspace, workspace.link.version)
                 for wish in wishes:
                     wish.value = wish.work(tx)
             self.commits += 1
-            foreign = tx.changed and tx.changes != self._changes + 1
             if tx.changed:
                 self._changes = tx.changes
             self._head, self._signed = tx.seq, tx.checkpoint.seq if tx.checkpoint else 0
-            self._answer(eager, None, tx.changed, foreign)
+            self._answer(eager, None, tx.changed)
         finally:
             workspace.lock.release()
 
@@ -222,7 +223,7 @@ class Writer:
             if not workspace.link.is_intact():
                 self._close_workspace("gone")
                 return
-            self._notice_changes(workspace)
+            self._notice_changes(workspace, workspace.link.data_version())
             if lazy := self._inbox.take_deferred():
                 self._write([], lazy)
             self._sign_when_due()
@@ -243,8 +244,8 @@ class Writer:
             workspace.link.rollback()
             workspace.lock.release()
 
-    def _notice_changes(self, workspace: StateWorkspace) -> None:
-        version = workspace.link.data_version()
+    def _notice_changes(self, workspace: StateWorkspace, version: int) -> None:
+        """Tell the loop if another process has changed something since we last looked."""
         if version == self._version:
             return
         self._version = version
@@ -283,9 +284,7 @@ class Writer:
             log.warning("the state was closed without its last rows: %s", self._translate_error(error))
         self._close_workspace("")
 
-    def _answer(
-        self, wishes: list[StoreJob], error: BaseException | None = None, changed: bool = False, foreign: bool = False
-    ) -> None:
+    def _answer(self, wishes: list[StoreJob], error: BaseException | None = None, changed: bool = False) -> None:
         waiting: list[StoreJob] = []
         for wish in wishes:
             wish.error = wish.error or error
@@ -294,4 +293,4 @@ class Writer:
             else:
                 waiting.append(wish)
         if waiting or changed:
-            self._deliver(StoreReply(waiting, changed, foreign))
+            self._deliver(StoreReply(waiting, changed))

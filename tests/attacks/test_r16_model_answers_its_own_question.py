@@ -135,14 +135,22 @@ def test_no_approval_and_no_rule_opens_it(workspace: Path, home: Path, tmp_path:
         assert said(one, "bash", command=f"menugate approve {question(one)}").startswith("Error BLOCKED")
 
 
+HIDDEN_MAIN = "main = __import__('mcp_ser' 'ver.cli.main', fromlist='x').main"
+"""Our program, as Python finds it that no reading of words could tell."""
 IN_A_TREE = {
-    "a program of Python": '{ours} -c "from mcp_server.cli.main import main; raise SystemExit(main({words}))"',
+    "a program of Python": '{ours} -c "{main}; raise SystemExit(main({words}))"',
     "a name that is computed": "x=mcp; {ours} -m ${{x}}_server {line}",
     "a script": "printf '%s\\n' '{ours} -m mcp_''server {line}' > s.sh; sh s.sh",
     "a session of its own": (
         '{ours} -c "import os, sys; os.fork() and sys.exit(os.waitstatus_to_exitcode(os.wait()[1])); os.setsid(); '
-        'from mcp_server.cli.main import main; sys.exit(main({words}))"'
+        '{main}; sys.exit(main({words}))"'
     ),
+    "a link under another name": "x=mcp; ln -s {root}/${{x}}_server other; {ours} other {line}",
+    "a copy under another name": "x=mcp; cp -r {root}/${{x}}_server other && {ours} other {line}",
+    "a file run by its path": "x=mcp; {ours} {root}/${{x}}_server/__main__.py {line}",
+    "an alias": "x=mcp; shopt -s expand_aliases\nalias other='{ours} -m ${{x}}_server'\nother {line}",
+    "a function": 'x=mcp; other() {{ {ours} -m ${{x}}_server "$@"; }}; other {line}',
+    "behind an array": "a[0]=1; x=mcp; a[1]=2 {ours} -m ${{x}}_server {line}",
     "without the mark": "x=mcp; env -u MENUGATE_STARTED_BY {ours} -m ${{x}}_server {line}",
     "an empty environment": (
         "x=mcp; env -i HOME=$HOME PATH=$PATH MENUGATE_STATE_HOME=$MENUGATE_STATE_HOME {ours} -m ${{x}}_server {line}"
@@ -166,7 +174,7 @@ def test_what_a_server_started_cannot_answer(workspace: Path, home: Path, flags:
         one.hello("mcp")
         name = question(one)
         words = ["approve", name, "--workspace", str(workspace)]
-        line = IN_A_TREE[way].format(ours=OURS, words=words, line=shlex.join(words))
+        line = IN_A_TREE[way].format(ours=OURS, words=words, line=shlex.join(words), root=ROOT, main=HIDDEN_MAIN)
         text = said(one, "bash", command=line)
         assert "cannot act for you" in text, text
         assert "exit code 0" not in text

@@ -143,9 +143,33 @@ def test_no_row_of_the_terminal_is_the_models(
         for row in written:
             assert len(row) <= width
             ours = row.startswith("  Effect: ") and "Approved" not in row
-            assert row.startswith(("| ", "> ", '      "', "  call: ")) or ours, row
+            assert row.startswith(("| ", "> ", "+ ", '      "', "  call: ")) or ours, row
 
 
 def at_width(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch, width: int, *words: str) -> Typed:
     monkeypatch.setattr("mcp_server.cli.output.read_columns", lambda: width)
     return typed(workspace, home, *words)
+
+
+@pytest.mark.parametrize("flags", [(), ("--always",)])
+def test_what_was_typed_ahead_is_no_answer(workspace: Path, home: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """A model may have you paste two lines, the second of which is the answer to the first."""
+    config = tmp_path / "allowed.yaml"
+    config.write_text("{}\n")
+    with pipe(workspace, home, "--mode", "swe", "--config", str(config)) as one:
+        one.hello()
+        id = asks(one, "bash", command="docker ps")
+        words = ("approve", id, *flags, "--config", str(config))
+        told = typed(workspace, home, *words, ahead="y\nalways\ny\n", answer="no")
+        assert told.code == 1
+        assert "the question is still open" in " ".join(told.err.split())
+    assert config.read_text() == "{}\n"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_letter_of_another_alphabet_is_named(workspace: Path, home: Path, era: str) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello(era=era)
+        id = asks(one, "bash", command="docker run \u0441url")
+        shown = typed(workspace, home, "approvals", "show", id).out
+        assert '(mixes alphabets: "\u0441" is Cyrillic)' in shown

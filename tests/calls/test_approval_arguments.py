@@ -123,6 +123,8 @@ def test_blank_space_neither_fills_a_screen_nor_moves_what_follows_it(text: str,
         ("`git push` is not known.", "`git push` is not known.", []),
         ("`ls. Effect: none` is no name.", "(1) is no name.", ["ls. Effect: none"]),
         ("`a b c` and `rm` and `$x; y`.", "(1) and `rm` and (2).", ["a b c", "$x; y"]),
+        ("`python -m pytest` and `npm --silent test` build.", "`python -m pytest` and `npm --silent test` build.", []),
+        ("`approve -y it now` runs.", "(1) runs.", ["approve -y it now"]),
         ("the rule `bash(git push:*)` asks first", "the rule `bash(git push:*)` asks first", []),
     ],
 )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from unicodedata import east_asian_width
 
@@ -144,7 +145,12 @@ def test_no_part_of_foreign_text_begins_a_row(text: str, width: int) -> None:
         patch.setenv("COLUMNS", str(width))
         output.say_foreign(text, "  ", "> ")
     rows = out.getvalue().removesuffix("\n").split("\n")
-    assert all(row.startswith(("  ", "> ")) for row in rows)
+    assert all(row.startswith(("  ", "> ", "+ ")) for row in rows)
     assert all(sum(2 if east_asian_width(sign) in "WF" else 1 for sign in row) <= width for row in rows)
-    lines = "".join(row[2:] if row.startswith("> ") else f"\n{row[2:]}" for row in rows)[1:]
+    lines = "".join(row[2:] if row.startswith(("> ", "+ ")) else f"\n{row[2:]}" for row in rows)[1:]
     assert lines == "\n".join(line.expandtabs() for line in escape_for_person(text).split("\n"))
+    for row, after in pairwise(rows):
+        # A word goes on if neither row has a space there, and only one that is wider than a row is ever broken.
+        goes_on = after[:2] != "  " and row[-1:] != " " and after[2:3] != " "
+        assert after.startswith("+ ") is goes_on
+        assert not goes_on or " " not in row[2:].strip(" ")

@@ -147,11 +147,15 @@ def test_at_a_terminal_a_word_is_typed(offer: Offer, place: Path, home: Path) ->
             stderr=subprocess.PIPE,
         )
         os.close(theirs)
+        assert process.stdout is not None
+        shown = b""
+        while not shown.endswith(b"exactly this: ") and (part := process.stdout.read(1)):
+            shown += part
         os.write(ours, word)
-        out, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=120)
         os.close(ours)
-        assert process.returncode == code, (out, err)
-        assert b"Type `approve`" in out
+        assert process.returncode == code, (shown, err)
+        assert b"Type `approve`" in shown
         assert find_approved(place, home) == ([] if code else ["tool add"])
 
 

@@ -5,6 +5,8 @@ import re
 from typing import Any
 
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+NOTE = re.compile(r"^    \(mixes alphabets: .*\)\n?", re.MULTILINE)
+"""A line of menugate's about the argument above. Every line of a text begins with a quote, or with a mark."""
 MARK = re.compile(r"\[secret, (\d+) characters\]")
 
 
@@ -12,7 +14,7 @@ class QuestionReader:
     """Reads arguments back from a question's lines, knowing nothing but the rule for quotes and marks."""
 
     def __init__(self, text: str, secret: str = "") -> None:
-        self.text, self.at = text, 0
+        self.text, self.at = NOTE.sub("", text), 0
         self.secret = secret
         """What stands behind each mark."""
 

@@ -25,8 +25,13 @@ Answer = str | Callable[[io.StringIO], str] | None
 """What the person types at a terminal, perhaps only after a look at what is on it; None if there is no terminal."""
 
 
-def typed(workspace: Path, home: Path, *words: str, answer: Answer = None) -> Typed:
-    """What a command says and how it ends; in a thread of its own, because a test may have a loop running."""
+PROMPTS = ("[y/N] ", ": ")
+"""How the text ends after which a command waits for you."""
+
+
+def typed(workspace: Path, home: Path, *words: str, answer: Answer = None, ahead: str = "") -> Typed:
+    """What a command says and how it ends; in a thread of its own, because a test may have a loop running.
+    `ahead`: what was typed before it began."""
     found: list[Typed] = []
 
     def run() -> None:
@@ -35,7 +40,7 @@ def typed(workspace: Path, home: Path, *words: str, answer: Answer = None) -> Ty
             patch.dict(os.environ, environment(home), clear=True),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
-            at_terminal(answer, out),
+            at_terminal(answer, out, ahead),
         ):
             try:
                 code = main([*words, "--workspace", str(workspace)])
@@ -50,15 +55,20 @@ def typed(workspace: Path, home: Path, *words: str, answer: Answer = None) -> Ty
 
 
 @contextlib.contextmanager
-def at_terminal(answer: Answer, out: io.StringIO) -> Generator[None]:
+def at_terminal(answer: Answer, out: io.StringIO, ahead: str) -> Generator[None]:
     """Standard input is a terminal where this is typed, or none at all."""
     if answer is None:
         with patch.object(sys, "stdin", io.StringIO()):
             yield
         return
     keyboard, screen = os.openpty()
+    os.write(keyboard, ahead.encode())
+    ended = threading.Event()
 
     def type_answer() -> None:
+        # What is typed before the prompt stands there is no answer to it.
+        while not out.getvalue().endswith(PROMPTS) and not ended.wait(0.01):
+            pass
         os.write(keyboard, (answer(out) if callable(answer) else answer).encode() + b"\n")
 
     person = threading.Thread(target=type_answer)
@@ -67,6 +77,7 @@ def at_terminal(answer: Answer, out: io.StringIO) -> Generator[None]:
         with open(screen, encoding="utf-8", closefd=False) as stdin, patch.object(sys, "stdin", stdin):
             yield
     finally:
+        ended.set()
         person.join()
         os.close(keyboard)
         os.close(screen)

@@ -1,6 +1,7 @@
 """Is every character that cannot be seen written out, and nothing else?"""
 
 import json
+import re
 import sys
 import unicodedata
 
@@ -22,7 +23,10 @@ from mcp_server.model.text import (
     to_printable_ascii,
 )
 
-HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+HIDDEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+NOTHING_TO_SEE = re.compile(
+    "OBJECT REPL|NULL NOTE|VARIATION SEL|INVISIBLE|ZERO WIDTH|PLANE SPACE|(BLANK|[A-Z]{5} FILLER)$"
+)
 EVERYTHING = [chr(code) for code in range(sys.maxunicode + 1)]
 
 
@@ -37,6 +41,10 @@ def test_a_person_sees_everything() -> None:
     shown = {one for one in EVERYTHING if escape_for_person(one) == one}
     assert {one for one in shown if unicodedata.category(one) in {*HIDDEN, "Zs"}} == {"\t", "\n", " "}
     assert not {one for one in shown if sanitizer.UNSEEN.match(one)}
+    unseen = {one for one in shown if NOTHING_TO_SEE.search(unicodedata.name(one, ""))}
+    assert {unicodedata.name(one) for one in unseen} == {"MANICHAEAN PUNCTUATION LINE FILLER"} & {
+        unicodedata.name(one) for one in unseen
+    }
     assert not {"\t", "\n"} & {one for one in EVERYTHING if escape_for_person(one, one_line=True) == one}
 
 

@@ -257,8 +257,6 @@ class Message:
     reply: Reply | None = None
     by_handle: bool = False
     """Only a menu handle leads back to the session that left it."""
-    process: str = ""
-    """The server process that it was left through; empty in older records."""
 
 
 @dataclass(frozen=True, slots=True)
