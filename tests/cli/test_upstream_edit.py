@@ -1,7 +1,6 @@
 """Do you add, disable and remove servers as you typed it, and does nobody else?"""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import yaml
 
 from mcp_server.state.upstream_pins import UpstreamPins
 from tests.cli.conftest import Type
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment, state_home
 from tests.upstreams.ground import SERVERS
@@ -215,8 +215,6 @@ def test_what_a_server_wrote_is_shown(config: Path, menugate: Type, place: Path,
     script.write_text("echo it cannot start >&2\nexit 3\n")
     menugate(f"upstreams add talk -- sh {script}")
     assert "has written nothing" in menugate("upstreams logs talk").err
-    tried = subprocess.run(
-        command("upstreams", "test", "talk"), env=environment(home), cwd=place, capture_output=True, text=True
-    )
+    tried = warm.run(command("upstreams", "test", "talk"), environment(home), cwd=place, text=True)
     assert tried.returncode == 1 and "talk" in tried.stderr
     assert "it cannot start" in menugate("upstreams logs talk").out

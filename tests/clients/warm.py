@@ -36,6 +36,8 @@ MOST = 1 << 20
 DESCRIPTORS = 4
 """Its input, output and errors, and where its number and then how it ended are told."""
 WORD = 4
+HANGING = 120.0
+"""Seconds after which a command does not come back any more."""
 
 Text = TypeVar("Text", str, bytes)
 
@@ -46,10 +48,19 @@ class WarmProcess(subprocess.Popen[Text], Generic[Text]):
     def _execute_child(self, args: Sequence[str], *rest: Any) -> None:
         cwd, env = rest[4:6]
         p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite = rest[9:15]
+        apart = bool(rest[20])
         self._told, telling = os.pipe()
         try:
-            wish = {"module": args[2], "words": list(args[3:]), "env": env, "cwd": str(cwd)}
-            socket.send_fds(nursery(), [json.dumps(wish).encode()], [p2cread, c2pwrite, errwrite, telling])
+            wish = {
+                "module": args[2],
+                "words": list(args[3:]),
+                "env": env,
+                "cwd": str(cwd or Path.cwd()),
+                "apart": apart,
+            }
+            # What was not given is inherited.
+            own = [number if given < 0 else given for number, given in enumerate((p2cread, c2pwrite, errwrite))]
+            socket.send_fds(nursery(), [json.dumps(wish).encode()], [*own, telling])
         finally:
             os.close(telling)
             cast(Any, self)._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
@@ -87,6 +98,30 @@ def start(words: Sequence[str], env: Mapping[str, str], **about: Any) -> "subpro
     return make(list(words), env=dict(env), **about)
 
 
+def run(
+    words: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    input: str | bytes | None = None,
+    check: bool = False,
+    timeout: float = HANGING,
+    **about: Any,
+) -> "subprocess.CompletedProcess[Any]":
+    """`subprocess.run` with the output captured, for one of our own commands."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}
+    pipes |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(words, env, **pipes | about) as process:
+        try:
+            out, err = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(list(words), cast(int, process.returncode), out, err)
+    if check:
+        done.check_returncode()
+    return done
+
+
 def fixed() -> dict[str, str]:
     return {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
 
@@ -116,8 +151,12 @@ class Program:
     words: Sequence[str]
     env: Mapping[str, str]
     cwd: str
+    apart: bool
+    """Whether it has a session of its own."""
 
     def run(self) -> None:
+        if self.apart:
+            os.setsid()
         os.environ.clear()
         os.environ.update(self.env)
         os.chdir(self.cwd)
