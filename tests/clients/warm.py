@@ -18,7 +18,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -45,6 +45,10 @@ Text = TypeVar("Text", str, bytes)
 class WarmProcess(subprocess.Popen[Text], Generic[Text]):
     """A child that is forked elsewhere; three seams of `Popen` that have been the same since Python 3.8."""
 
+    def __init__(self, words: Sequence[str], nursery: "Nursery", **about: Any) -> None:
+        self._nursery = nursery
+        super().__init__(words, **about)
+
     def _execute_child(self, args: Sequence[str], *rest: Any) -> None:
         cwd, env = rest[4:6]
         p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite = rest[9:15]
@@ -60,7 +64,7 @@ class WarmProcess(subprocess.Popen[Text], Generic[Text]):
             }
             # What was not given is inherited.
             own = [number if given < 0 else given for number, given in enumerate((p2cread, c2pwrite, errwrite))]
-            socket.send_fds(nursery(), [json.dumps(wish).encode()], [*own, telling])
+            socket.send_fds(self._nursery.door, [json.dumps(wish).encode()], [*own, telling])
         finally:
             os.close(telling)
             cast(Any, self)._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
@@ -90,12 +94,45 @@ class WarmProcess(subprocess.Popen[Text], Generic[Text]):
         return self.returncode
 
 
-def start(words: Sequence[str], env: Mapping[str, str], **about: Any) -> "subprocess.Popen[Any]":
+@dataclass
+class Nursery:
+    """The process that forks, and what is started to start it in another place."""
+
+    before: Sequence[str] = ()
+
+    @cached_property
+    def door(self) -> socket.socket:
+        """The way to it; it ends when nobody holds this end any more."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, warnings.catch_warnings():
+            # Nobody waits for it: it ends with this process.
+            warnings.simplefilter("ignore", ResourceWarning)
+            subprocess.Popen(
+                [*self.before, sys.executable, "-m", "tests.clients.warm", str(theirs.fileno())],
+                env={"PATH": "/usr/local/bin:/usr/bin:/bin", **fixed()},
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        return ours
+
+    def close(self) -> None:
+        if "door" in vars(self):
+            self.door.close()
+
+
+HERE = Nursery()
+
+
+def start(
+    words: Sequence[str], env: Mapping[str, str], nursery: Nursery = HERE, **about: Any
+) -> "subprocess.Popen[Any]":
     """`python -m module …` from the nursery, where that is the same thing; anything else as it always starts."""
     ours = list(words[:2]) == [sys.executable, "-m"]
     plain = {key: value for key, value in env.items() if key.startswith(FIXED_AT_START)} == fixed()
-    make = WarmProcess[Any] if ours and plain and not FULL and sys.platform == "linux" else subprocess.Popen[Any]
-    return make(list(words), env=dict(env), **about)
+    if ours and plain and not FULL and sys.platform == "linux":
+        return WarmProcess[Any](list(words), nursery, env=dict(env), **about)
+    return subprocess.Popen([*nursery.before, *words], env=dict(env), **about)
 
 
 def run(
@@ -124,23 +161,6 @@ def run(
 
 def fixed() -> dict[str, str]:
     return {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
-
-
-@cache
-def nursery() -> socket.socket:
-    """The way to it; it ends when nobody holds this end any more."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, warnings.catch_warnings():
-        # Nobody waits for it: it ends with this process.
-        warnings.simplefilter("ignore", ResourceWarning)
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.clients.warm", str(theirs.fileno())],
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", **fixed()},
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-        )
-    return ours
 
 
 @dataclass(frozen=True)
