@@ -6,7 +6,6 @@ HTTP ?= 127.0.0.1:7391
 
 # Most tests wait for other processes, so there may be two more at a time than there are processors.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
-TESTS = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # Without its cache, every worker translates all tests again, for a quarter of a minute.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -27,10 +26,10 @@ serve:  ## install menugate for your account, and serve this folder over HTTP
 	@menugate=$$("$(PYTHON)" bin/install.py) && exec "$$menugate" serve --http $(HTTP)
 
 test: $(VENV)/.ready  ## the whole suite, with repetition and load cut to a twentieth
-	$(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 fast: $(VENV)/.ready  ## the tests of the policy, the configuration, the tool definitions and the pipeline, in half a minute
-	$(TESTS) -m "not slow" $(SMALL:%=tests/%)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(SMALL:%=tests/%)
 
 attack: $(VENV)/.ready  ## floods, races, kills, large properties and idle waits at full size
 	TEST_SIZE=full $(BIN)/python -m pytest -m heavy --durations=20
