@@ -4,6 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 HTTP ?= 127.0.0.1:7391
 
+# Most tests wait for other processes, so there may be two more at a time than there are processors.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# Without its cache, every worker translates all tests again, for a quarter of a minute.
+unexport PYTHONDONTWRITEBYTECODE
+
 SMALL := model policy config calls architecture tools/test_definitions.py tools/test_catalog.py tools/test_policy_table.py
 
 .PHONY: help serve test fast attack wheel check bench generate conformance mutants clean
@@ -21,7 +26,7 @@ serve:  ## install menugate for your account, and serve this folder over HTTP
 	@menugate=$$("$(PYTHON)" bin/install.py) && exec "$$menugate" serve --http $(HTTP)
 
 test: $(VENV)/.ready  ## the whole suite, with repetition and load cut to a twentieth
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 fast: $(VENV)/.ready  ## the tests of the policy, the configuration, the tool definitions and the pipeline, in half a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(SMALL:%=tests/%)

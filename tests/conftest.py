@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import gc
 import os
 import pwd
 import signal
@@ -9,12 +10,21 @@ from typing import cast
 
 import pytest
 
+gc.disable()
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Whoever is started in the background ignores it, and so would every program that is interrupted here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The runner sets it for its workers, and what is typed in a test would be wrapped at it.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on. All that was collected stays, and to look through it took a second each time."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -176,7 +176,7 @@ class UpstreamInstance:
         async with self._take_slot() as slot:
             with anyio.CancelScope(deadline=anyio.current_time() + self.mount.start_seconds) as limit:
                 async with self.open_link() as link, anyio.create_task_group() as tasks:
-                    connection = build_connection(self.mount, link, self.workspace, self.events.on_updated)
+                    connection = build_connection(self.mount, link, self.workspace, self._announce_update)
                     tasks.start_soon(self._receive, connection)
                     try:
                         connection.agreement = await agree(connection.peer, self.mount.era, self.mount.roots)
@@ -284,6 +284,11 @@ class UpstreamInstance:
         if self._connection is not None:
             self._connection.resubscribe.set()
         self._wake.set()
+
+    def _announce_update(self, uri: str) -> None:
+        """The server hears later that nobody watches any more, and what it sent before is still under way."""
+        if uri in self.subscribers:
+            self.events.on_updated(uri)
 
     async def _keep_catalogue(self, connection: Connection) -> None:
         """Read the lists, and again what changes, at most four times a second."""

@@ -4,13 +4,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.architecture.flow_counter import COMMAND, OURS, ROOT, TICKS, Counts, Flow, counted
 from tests.clients.served import PATIENCE, environment
+from tests.yaml_text import load_yaml
 
 TABLE = Path(__file__).parents[1] / "tables" / "flows.yaml"
-BUDGETS: dict[str, dict[str, int]] = yaml.safe_load(TABLE.read_text())
+BUDGETS: dict[str, dict[str, int]] = load_yaml(TABLE.read_text())
 RULES = "rules:\n  ask:\n    - Write(*.lock)\n"
 
 

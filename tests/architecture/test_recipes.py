@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.architecture.test_rooms import HOUSE
+from tests.yaml_text import load_yaml
 
-RECIPES: dict[str, list[dict[str, Any]]] = yaml.safe_load((HOUSE / "tests" / "tables" / "recipes.yaml").read_text())
+RECIPES: dict[str, list[dict[str, Any]]] = load_yaml((HOUSE / "tests" / "tables" / "recipes.yaml").read_text())
 NOT_COPIED = shutil.ignore_patterns(".cache", "recipes.yaml")
 """The recipes name what they add, and would do for its test."""
 PAGE = HOUSE / "CONTRIBUTING.md"

@@ -9,12 +9,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment
 from tests.clients.typed import typed
@@ -41,6 +42,7 @@ class Account:
     work: Path
     home: Path
     machine: Path
+    nurseries: dict[tuple[Path, ...], warm.Nursery] = field(default_factory=dict[tuple[Path, ...], warm.Nursery])
 
     def __post_init__(self) -> None:
         for name in ("lib", "run"):
@@ -63,23 +65,27 @@ class Account:
         """Where this account could keep its keys."""
         return (self.home, self.machine / "lib", self.machine / "run")
 
-    def words(self, *line: str, closed: tuple[Path, ...] = ()) -> list[str]:
-        """`closed` are folders that cannot be written."""
+    def before(self, closed: tuple[Path, ...] = ()) -> list[str]:
+        """What shows a program this machine. `closed` are folders that cannot be written."""
         assert BWRAP is not None
         names = [name for name in ("passwd", "nsswitch.conf") if Path("/etc", name).exists()]
         files = [word for name in names for word in ("--ro-bind", str(self.machine / name), f"/etc/{name}")]
         shown = {self.machine / "lib": "/var/lib", self.machine / "run": "/run"}
         machine = [word for one, place in shown.items() for word in ("--bind", str(one), place)]
         shut = [word for one in closed for word in ("--ro-bind", str(one), shown.get(one, str(one)))]
-        return [BWRAP, "--dev-bind", "/", "/", *files, *machine, *shut, *command(*line)]
+        return [BWRAP, "--dev-bind", "/", "/", *files, *machine, *shut]
+
+    def words(self, *line: str, closed: tuple[Path, ...] = ()) -> list[str]:
+        return [*self.before(closed), *command(*line)]
 
     def says(
         self, *line: str, closed: tuple[Path, ...] = (), variables: Variables = NONE
     ) -> subprocess.CompletedProcess[str]:
         own = {name: value for name, value in environment(self.home).items() if name not in NOT_OURS}
         own |= {"USER": "somebody", "HOME": str(self.home), **{name: str(value) for name, value in variables.items()}}
-        words = [*self.words(*line, closed=closed), "--workspace", str(self.work)]
-        return subprocess.run(words, env=own, cwd=self.work, capture_output=True, text=True, timeout=120)
+        nursery = self.nurseries.setdefault(closed, warm.Nursery(self.before(closed)))
+        words = command(*line, "--workspace", str(self.work))
+        return warm.run(words, own, nursery=nursery, cwd=self.work, text=True)
 
     def status(self, **about: Any) -> dict[str, Any]:
         said = self.says("status", "--json", **about)
@@ -88,8 +94,11 @@ class Account:
 
 
 @pytest.fixture
-def account(workspace: Path, home: Path, tmp_path: Path) -> Account:
-    return Account(workspace, home, tmp_path / "machine")
+def account(workspace: Path, home: Path, tmp_path: Path) -> Iterator[Account]:
+    one = Account(workspace, home, tmp_path / "machine")
+    yield one
+    for nursery in one.nurseries.values():
+        nursery.close()
 
 
 @needs_an_account

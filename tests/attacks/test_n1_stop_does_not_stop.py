@@ -20,6 +20,7 @@ import pytest
 
 from mcp_server.state.engine.rows import LedgerFilter
 from mcp_server.state.reader import Reader
+from tests.clients import warm
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import raw
 from tests.clients.served import PATIENCE, command, environment, served
@@ -353,7 +354,7 @@ def small(workspace: Path) -> Generator[list[str], None, None]:
 
 def on_it(small: list[str], workspace: Path, home: Path, *words: str) -> Typed:
     line = [*small[:-1], *words, "--workspace", str(workspace)]
-    ran = subprocess.run(line, env=environment(home), cwd=home, capture_output=True, text=True, timeout=PATIENCE)
+    ran = warm.run(line, environment(home), cwd=home, text=True, timeout=PATIENCE)
     return Typed(ran.returncode, ran.stdout, ran.stderr)
 
 

@@ -1,11 +1,11 @@
 """N3: a predicate with a slip in it was read as a text to match, never spoke, and `check` said that all was well."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import PATIENCE, command, environment
 from tests.clients.typed import typed
@@ -231,15 +231,12 @@ def test_no_server_starts_with_one_in_the_operators_file_or_the_folders(
     for flags in (["--config", config], []):
         if not flags:
             (workspace / "menugate.yaml").write_text(Path(config).read_text())
-        ended = subprocess.run(
+        ended = warm.run(
             [*command("serve"), "--workspace", str(workspace), *flags],
-            env=environment(home),
+            environment(home),
             cwd=home,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
             text=True,
             timeout=3 * PATIENCE,
-            check=False,
         )
         assert ended.returncode == 1
         assert "did you mean `eq`" in ended.stderr

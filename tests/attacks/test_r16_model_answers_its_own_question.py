@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.served import PATIENCE, ROOT, command, environment, state_home
 from tests.clients.typed import typed
@@ -288,7 +289,7 @@ def test_what_a_killed_server_leaves_locks_nobody_out(workspace: Path, home: Pat
         one.process.wait()
     assert len(list(locks.glob("*.lock"))) == 1
     answer = [*apart, *command("approve", name), "--workspace", str(workspace)]
-    ended = subprocess.run(answer, env=environment(home), capture_output=True, text=True, check=False)
+    ended = warm.run(answer, environment(home), text=True)
     assert ended.returncode == 0, ended.stderr
     assert not list(locks.glob("*.lock"))
 
@@ -358,13 +359,11 @@ def test_the_person_at_another_terminal_answers_as_before(workspace: Path, home:
     with pipe(workspace, home, "--profile", "unrestricted") as one:
         one.hello("mcp")
         name = question(one)
-        ended = subprocess.run(
+        ended = warm.run(
             [*command("approve", name), "--workspace", str(workspace)],
-            env=environment(home),
-            capture_output=True,
+            environment(home),
             text=True,
             timeout=3 * PATIENCE,
-            check=False,
         )
         assert ended.returncode == 0, ended.stderr
         assert "Error" not in said(one, "fs_delete", "data", path="notes.md")

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clients.clients import MODERN
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
 from tests.sizes import FULL
+from tests.yaml_text import load_yaml
 
-LINES: list[str] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "run_files.yaml").read_text())
+LINES: list[str] = load_yaml((Path(__file__).parents[1] / "tables" / "run_files.yaml").read_text())
 SCRIPTS = ("run.sh", "release.sh", "build", "x.sh", "tool.sh", ".venv/bin/tool.sh", "evil/run.sh")
 FOLDERS = ("", "sub/", "docs/", "sub/sub/")
 PYTHON = ("a.py", "build.p", "tools/__main__.py", "tools/deep.py", "tools/deep/__main__.py")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.calls.advisers import MAX_CALLS, MAX_LINE_CHARS, MAX_RECORD_CHARS, MAX_REPLY_BYTES, ModelAdviser
 from mcp_server.calls.reviews import MAX_NAMED, CheckResult, FinishedRun
@@ -27,9 +26,10 @@ from mcp_server.state.engine.rows import Row
 from mcp_server.state.store import Store
 from tests.clients.oracle import Oracle, oracle
 from tests.state.parts import Hands, Place
+from tests.yaml_text import load_yaml
 
 pytestmark = pytest.mark.anyio
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "reviews.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "reviews.yaml").read_text())
 KEY, SECRET = "key-of-the-endpoint-1", "canary-in-the-answer-1"
 VARIABLE = "the environment variable `REVIEW_KEY`"
 EMPTY: dict[str, list[str]] = {name: [] for name in LISTS}

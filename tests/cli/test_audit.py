@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from mcp_server.cli.export import ACTIVITY, OTHER, build_event
 from mcp_server.cli.ledger import CHOICES, WORDS
@@ -18,8 +17,9 @@ from mcp_server.state.engine.rows import Row, RowKind
 from tests.cli.conftest import Type
 from tests.clients.person import choose
 from tests.clients.pipe import pipe
+from tests.yaml_text import load_yaml
 
-SCHEMA: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "ocsf.yaml").read_text())
+SCHEMA: dict[str, Any] = load_yaml((Path(__file__).parents[1] / "tables" / "ocsf.yaml").read_text())
 CONFIG = "rules:\n  deny: [Read(secret/**)]\n  ask: [Write(asked/**)]\n  allow: [fs_list_directory]\nwork_mode: build\n"
 
 

@@ -14,6 +14,7 @@ from mcp_server.model.results import Done, Ending
 from mcp_server.model.tool_packs import Pack
 from mcp_server.model.tools import ACTING, Effect, Hints, Tool
 from tests.cli.conftest import Type
+from tests.clients import warm
 from tests.clients.served import command, environment
 from tests.config.samples import opened
 
@@ -206,7 +207,7 @@ def test_a_workspace_where_nothing_can_be_kept_is_said(place: Path, words: str) 
 def run_in(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own, whose folder may go."""
     words, home = ["sh", "-c", line.format(shlex.join(command()))], folder.parents[1] / "home"
-    return subprocess.run(words, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)
+    return warm.run(words, environment(home), cwd=folder, text=True)
 
 
 SERVERS = """\
@@ -220,9 +221,7 @@ mcpServers:
 @pytest.fixture
 def servers(place: Path, home: Path) -> Path:
     """Three servers: one is sound, one is broken, and one shows a secret to everybody on this machine."""
-    stored = subprocess.run(
-        command("secret", "set", "TOKEN"), env=environment(home), cwd=place, input=b"canary-5up3r", check=False
-    )
+    stored = warm.run(command("secret", "set", "TOKEN"), environment(home), cwd=place, input=b"canary-5up3r")
     assert stored.returncode == 0
     file = home / ".config" / "menugate" / "menugate.yaml"
     file.parent.mkdir(parents=True)
@@ -262,9 +261,7 @@ def test_status_and_doctor_name_the_servers_that_are_missing(servers: Path, menu
 
 def test_the_log_says_at_the_start_which_server_is_left_out(servers: Path, place: Path, home: Path) -> None:
     servers.write_text("mcpServers: {a: {command: no-such}, b: {command: '${secret:TOKEN}'}}\n")
-    said = subprocess.run(
-        command("serve"), cwd=place, env=environment(home), capture_output=True, text=True, input="", check=False
-    )
+    said = warm.run(command("serve"), environment(home), cwd=place, text=True, input="")
     assert "the server a is left out: " in said.stderr
     assert "there is no program `no-such`" in said.stderr
     assert "the server b is left out: " in said.stderr

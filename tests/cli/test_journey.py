@@ -20,6 +20,7 @@ from mcp_server.state.engine.chain import GENESIS, compute_row_hash, format_cano
 from mcp_server.state.engine.rows import LedgerFilter, Row
 from mcp_server.state.reader import Reader
 from tests.cli.conftest import Type
+from tests.clients import warm
 from tests.clients.person import choose
 from tests.clients.pipe import pipe
 from tests.clients.served import PATIENCE, command, environment
@@ -238,9 +239,9 @@ def test_a_state_that_was_lost_leaves_the_least_there_is(lived: Type, place: Pat
 @contextmanager
 def shell(line: str, place: Path, home: Path) -> Generator[subprocess.Popen[str], None, None]:
     """The real command, beside the test; never longer than the patience of one."""
-    process = subprocess.Popen(
+    process = warm.start(
         command(*shlex.split(line)),
-        env=environment(home),
+        environment(home),
         cwd=place,
         text=True,
         stdout=subprocess.PIPE,

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.cli.conftest import Type
 from tests.upstreams.ground import SERVERS
+from tests.yaml_text import load_yaml
 
 TOOLS = [
     {"name": f"{word}_{thing}", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": word == "get"}}
@@ -63,7 +63,7 @@ def test_only_what_you_accept_is_written(shop: Path, menugate: Type) -> None:
     said = menugate("menus propose shop_reads shop_changes")
     assert said.code == 0, said.err
     assert sorted(path.name for path in (shop.parent / "menus").iterdir()) == ["shop_changes.yaml", "shop_reads.yaml"]
-    assert yaml.safe_load(shop.read_text())["menus"] == ["menus"] and shop.read_text().startswith("# mine\n")
+    assert load_yaml(shop.read_text())["menus"] == ["menus"] and shop.read_text().startswith("# mine\n")
     modes = {one["mode"]: one for one in json.loads(menugate("menus --json").out)["modes"]}
     assert (modes["shop_reads"]["tools"], modes["clock"]["tools"], "shop" in modes) == (7, 2, False)
     assert [one["mode"] for one in json.loads(menugate("menus propose --json").out)["proposed"]] == ["clock"]

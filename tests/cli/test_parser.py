@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.cli.commands import COMMANDS as ENTRIES
 from mcp_server.cli.parser import build_parser
 from mcp_server.cli.usage import get_subcommands
 from tests.cli.conftest import Type
+from tests.yaml_text import load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "command_lines.yaml").read_text())
 COMMANDS = tuple(get_subcommands(build_parser()))
 NOUNS = (
     *COMMANDS,

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 
 from tests.cli.conftest import Said, Type
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.secret_tool import write_program
 from tests.clients.served import command, environment
@@ -127,9 +128,7 @@ def test_a_program_that_a_server_started_stores_nothing(workspace: Path, home: P
         said = json.dumps(client.call("bash", command="sh store.sh"))
         assert "was started by a menugate server" in said
         assert "BLOCKED" in json.dumps(client.call("bash", command="echo x | menugate secret set TOKEN"))
-    found = subprocess.run(
-        command("secret", "list", "--json"), env=environment(home), cwd=workspace, capture_output=True
-    )
+    found = warm.run(command("secret", "list", "--json"), environment(home), cwd=workspace)
     assert json.loads(found.stdout) == []
 
 
@@ -138,20 +137,14 @@ def test_a_server_that_is_running_masks_it(era: str, workspace: Path, home: Path
     """In results, in the record, in its log and in the line about each call."""
     (workspace / "config.txt").write_text(f"key one: {VALUE}\n")
     (workspace / "more.txt").write_text("key two: another-c4nary-value\n")
-    before = subprocess.run(
-        command("secret", "set", "ONE"), env=environment(home), cwd=workspace, input=VALUE.encode(), capture_output=True
-    )
+    before = warm.run(command("secret", "set", "ONE"), environment(home), cwd=workspace, input=VALUE.encode())
     assert before.returncode == 0
     with pipe(workspace, home, "--mode", "swe") as client:
         client.hello(era=era)
         assert VALUE not in json.dumps(client.call("Read", file_path="config.txt"))
         assert "another-c4nary-value" in json.dumps(client.call("Read", file_path="more.txt"))
-        stored = subprocess.run(
-            command("secret", "set", "TWO"),
-            env=environment(home),
-            cwd=workspace,
-            input=b"another-c4nary-value",
-            capture_output=True,
+        stored = warm.run(
+            command("secret", "set", "TWO"), environment(home), cwd=workspace, input=b"another-c4nary-value"
         )
         assert stored.returncode == 0, stored.stderr
         shown = json.dumps(client.call("Read", file_path="more.txt"))

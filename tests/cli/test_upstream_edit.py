@@ -1,19 +1,19 @@
 """Do you add, disable and remove servers as you typed it, and does nobody else?"""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.state.upstream_pins import UpstreamPins
 from tests.cli.conftest import Type
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment, state_home
 from tests.upstreams.ground import SERVERS
+from tests.yaml_text import load_yaml
 
 SECRET = "canary-5up3r-secret"
 START = f"{sys.executable} {SERVERS / 'schemas.py'}"
@@ -28,7 +28,7 @@ def config(home: Path, place: Path) -> Path:
 
 
 def servers(config: Path) -> dict[str, Any]:
-    return yaml.safe_load(config.read_text()).get("mcpServers", {})
+    return load_yaml(config.read_text()).get("mcpServers", {})
 
 
 def test_a_server_is_added_tested_and_removed(config: Path, menugate: Type, place: Path, home: Path) -> None:
@@ -169,7 +169,7 @@ def test_what_you_pick_is_added_for_this_workspace(
     said = menugate("upstreams add --from .mcp.json forge web --yes")
     assert said.code == 0, said.err
     assert "`autoApprove` is another program's key and was left out" in said.err
-    added = yaml.safe_load(config.read_text())["workspaces"][str(place)]["mcpServers"]
+    added = load_yaml(config.read_text())["workspaces"][str(place)]["mcpServers"]
     assert added["forge"]["env"] == {"GIT_TOKEN": "${secret:GIT_TOKEN}", "PLAIN": "${PLAIN_VALUE}"}
     assert SECRET not in config.read_text() + said.out + said.err
     listed = menugate("upstreams list --json")
@@ -182,7 +182,7 @@ def test_what_you_pick_is_added_for_this_workspace(
         one["name"]: one["differs"] for one in json.loads(menugate("upstreams list --json").out)["proposed"]["servers"]
     }
     assert again == {"forge": ["args"], "odd": []}
-    assert yaml.safe_load(config.read_text())["workspaces"][str(place)]["mcpServers"] == added
+    assert load_yaml(config.read_text())["workspaces"][str(place)]["mcpServers"] == added
     assert "add `--replace`" in menugate("upstreams add --from .mcp.json forge --yes").err
     assert menugate("upstreams add --from .mcp.json forge --yes --replace").code == 0
     assert not (place / "started").exists()
@@ -215,8 +215,6 @@ def test_what_a_server_wrote_is_shown(config: Path, menugate: Type, place: Path,
     script.write_text("echo it cannot start >&2\nexit 3\n")
     menugate(f"upstreams add talk -- sh {script}")
     assert "has written nothing" in menugate("upstreams logs talk").err
-    tried = subprocess.run(
-        command("upstreams", "test", "talk"), env=environment(home), cwd=place, capture_output=True, text=True
-    )
+    tried = warm.run(command("upstreams", "test", "talk"), environment(home), cwd=place, text=True)
     assert tried.returncode == 1 and "talk" in tried.stderr
     assert "it cannot start" in menugate("upstreams logs talk").out

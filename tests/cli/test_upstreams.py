@@ -15,6 +15,7 @@ from mcp_server.model.upstreams import Catalogue
 from mcp_server.policy.upstream_pins import compute_mount_digest, judge_catalogue
 from mcp_server.state.upstream_pins import UpstreamPins
 from tests.cli.conftest import Type
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment, state_home
 from tests.clients.waiting import wait_until
@@ -183,9 +184,7 @@ def test_a_server_that_does_not_answer_is_not_approved(offer: Offer, menugate: T
 def test_a_program_that_a_server_started_approves_nothing(offer: Offer, place: Path, home: Path) -> None:
     offer(tools=[ADD])
     exports = "\n".join(f"export {name}='{value}'" for name, value in environment(home).items())
-    shown = subprocess.run(
-        command("upstreams", "approve", "sums", "--json"), env=environment(home), cwd=place, capture_output=True
-    )
+    shown = warm.run(command("upstreams", "approve", "sums", "--json"), environment(home), cwd=place)
     digest = json.loads(shown.stdout)["digest"]
     line = " ".join(command("upstreams", "approve", "sums", "--digest", digest))
     (place / "approve.sh").write_text(f"{exports}\n{line} 2>&1\n")
@@ -199,9 +198,7 @@ def test_a_program_that_a_server_started_approves_nothing(offer: Offer, place: P
 
 def test_the_last_use_of_a_secret_is_shown(offer: Offer, menugate: Type, place: Path, home: Path) -> None:
     offer(tools=[ADD])
-    subprocess.run(
-        command("secret", "set", "SUMS"), env=environment(home), cwd=place, input=SECRET.encode(), check=True
-    )
+    warm.run(command("secret", "set", "SUMS"), environment(home), cwd=place, input=SECRET.encode(), check=True)
     config = home / ".config" / "menugate" / "menugate.yaml"
     config.write_text(config.read_text().replace(SECRET, "${secret:SUMS}"))
     assert json.loads(menugate("secret list --json").out)[0]["used"] is None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import mcp_server
 from mcp_server.cli.commands import COMMANDS, GROUPS
@@ -20,11 +19,12 @@ from mcp_server.cli.usage import FIRST_SESSION, find_comment, get_subcommands, r
 from mcp_server.model.text import format_count
 from mcp_server.settings import read_columns
 from tests.cli.conftest import Type
+from tests.yaml_text import load_yaml
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(mcp_server.__file__).parent
 """Where it was installed; `make wheel` runs these tests where no checkout is in sight."""
-ERRORS: list[dict[str, str]] = yaml.safe_load((ROOT / "tests" / "tables" / "usage_errors.yaml").read_text())
+ERRORS: list[dict[str, str]] = load_yaml((ROOT / "tests" / "tables" / "usage_errors.yaml").read_text())
 WIDTHS = (40, 80, 200)
 SETTINGS = (PACKAGE / "settings.py").read_text()
 

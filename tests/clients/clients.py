@@ -12,6 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, Implementation, TextContent
 
+from tests.clients import warm_stdio
 from tests.clients.served import PATIENCE, Served, command, environment
 
 MODERN = "2026-07-28"
@@ -50,6 +51,8 @@ async def held(target: Any, era: str, name: str = "opencode", **callbacks: Any) 
         if method is not None:
             told.append(method)
 
+    if isinstance(target, StdioServerParameters):
+        target = warm_stdio.connect(target)
     who = Implementation(name=name, version="1")
     async with Client(
         target,

@@ -18,7 +18,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -36,6 +36,8 @@ MOST = 1 << 20
 DESCRIPTORS = 4
 """Its input, output and errors, and where its number and then how it ended are told."""
 WORD = 4
+HANGING = 120.0
+"""Seconds after which a command does not come back any more."""
 
 Text = TypeVar("Text", str, bytes)
 
@@ -43,13 +45,26 @@ Text = TypeVar("Text", str, bytes)
 class WarmProcess(subprocess.Popen[Text], Generic[Text]):
     """A child that is forked elsewhere; three seams of `Popen` that have been the same since Python 3.8."""
 
+    def __init__(self, words: Sequence[str], nursery: "Nursery", **about: Any) -> None:
+        self._nursery = nursery
+        super().__init__(words, **about)
+
     def _execute_child(self, args: Sequence[str], *rest: Any) -> None:
         cwd, env = rest[4:6]
         p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite = rest[9:15]
+        apart = bool(rest[20])
         self._told, telling = os.pipe()
         try:
-            wish = {"module": args[2], "words": list(args[3:]), "env": env, "cwd": str(cwd)}
-            socket.send_fds(nursery(), [json.dumps(wish).encode()], [p2cread, c2pwrite, errwrite, telling])
+            wish = {
+                "module": args[2],
+                "words": list(args[3:]),
+                "env": env,
+                "cwd": str(cwd or Path.cwd()),
+                "apart": apart,
+            }
+            # What was not given is inherited.
+            own = [number if given < 0 else given for number, given in enumerate((p2cread, c2pwrite, errwrite))]
+            socket.send_fds(self._nursery.door, [json.dumps(wish).encode()], [*own, telling])
         finally:
             os.close(telling)
             cast(Any, self)._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
@@ -79,33 +94,73 @@ class WarmProcess(subprocess.Popen[Text], Generic[Text]):
         return self.returncode
 
 
-def start(words: Sequence[str], env: Mapping[str, str], **about: Any) -> "subprocess.Popen[Any]":
+@dataclass
+class Nursery:
+    """The process that forks, and what is started to start it in another place."""
+
+    before: Sequence[str] = ()
+
+    @cached_property
+    def door(self) -> socket.socket:
+        """The way to it; it ends when nobody holds this end any more."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, warnings.catch_warnings():
+            # Nobody waits for it: it ends with this process.
+            warnings.simplefilter("ignore", ResourceWarning)
+            subprocess.Popen(
+                [*self.before, sys.executable, "-m", "tests.clients.warm", str(theirs.fileno())],
+                env={"PATH": "/usr/local/bin:/usr/bin:/bin", **fixed()},
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        return ours
+
+    def close(self) -> None:
+        if "door" in vars(self):
+            self.door.close()
+
+
+HERE = Nursery()
+
+
+def start(
+    words: Sequence[str], env: Mapping[str, str], nursery: Nursery = HERE, **about: Any
+) -> "subprocess.Popen[Any]":
     """`python -m module …` from the nursery, where that is the same thing; anything else as it always starts."""
     ours = list(words[:2]) == [sys.executable, "-m"]
     plain = {key: value for key, value in env.items() if key.startswith(FIXED_AT_START)} == fixed()
-    make = WarmProcess[Any] if ours and plain and not FULL and sys.platform == "linux" else subprocess.Popen[Any]
-    return make(list(words), env=dict(env), **about)
+    if ours and plain and not FULL and sys.platform == "linux":
+        return WarmProcess[Any](list(words), nursery, env=dict(env), **about)
+    return subprocess.Popen([*nursery.before, *words], env=dict(env), **about)
+
+
+def run(
+    words: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    input: str | bytes | None = None,
+    check: bool = False,
+    timeout: float = HANGING,
+    **about: Any,
+) -> "subprocess.CompletedProcess[Any]":
+    """`subprocess.run` with the output captured, for one of our own commands."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}
+    pipes |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(words, env, **pipes | about) as process:
+        try:
+            out, err = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(list(words), cast(int, process.returncode), out, err)
+    if check:
+        done.check_returncode()
+    return done
 
 
 def fixed() -> dict[str, str]:
     return {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"}
-
-
-@cache
-def nursery() -> socket.socket:
-    """The way to it; it ends when nobody holds this end any more."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, warnings.catch_warnings():
-        # Nobody waits for it: it ends with this process.
-        warnings.simplefilter("ignore", ResourceWarning)
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.clients.warm", str(theirs.fileno())],
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", **fixed()},
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-        )
-    return ours
 
 
 @dataclass(frozen=True)
@@ -116,8 +171,12 @@ class Program:
     words: Sequence[str]
     env: Mapping[str, str]
     cwd: str
+    apart: bool
+    """Whether it has a session of its own."""
 
     def run(self) -> None:
+        if self.apart:
+            os.setsid()
         os.environ.clear()
         os.environ.update(self.env)
         os.chdir(self.cwd)

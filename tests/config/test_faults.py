@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import load_config_files
 from tests.config.samples import SHIPPED, mode_text, shipped_tools
+from tests.yaml_text import load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_yaml.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "bad_yaml.yaml").read_text())
 TOOLS = shipped_tools()
 
 

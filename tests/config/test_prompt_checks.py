@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.config.load import DATA
 from mcp_server.config.prompt_checks import find_objections, find_prompt_faults
 from mcp_server.config.prompts import PromptFolder, Prompts
+from tests.yaml_text import load_yaml
 
-ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "prompt_wording.yaml").read_text())
+ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "prompt_wording.yaml").read_text())
 SHIPPED = Prompts((PromptFolder("shipped", DATA / "prompts"),))
 PLANTED = [row["says"] for row in ROWS if row["bad"]]
 

@@ -2,10 +2,10 @@
 
 import jsonschema_rs
 import pytest
-import yaml
 
 from mcp_server.config.schemas import build_schemas
 from tests.config.samples import SHIPPED, mode_text
+from tests.yaml_text import load_yaml
 
 TABLES = {
     "stages.yaml": "stages.schema.json",
@@ -22,7 +22,7 @@ def test_a_shipped_file_names_its_schema_and_follows_it(name: str) -> None:
     schema = TABLES.get(name, "mode.schema.json")
     text = (SHIPPED / name).read_text()
     assert text.startswith(f"# yaml-language-server: $schema=./{schema}\n")
-    jsonschema_rs.validate(build_schemas()[schema], yaml.safe_load(text))
+    jsonschema_rs.validate(build_schemas()[schema], load_yaml(text))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_shipped_file_names_its_schema_and_follows_it(name: str) -> None:
     ],
 )
 def test_the_schemas_say_what_the_loader_says(schema: str, text: str, fits: bool) -> None:
-    assert jsonschema_rs.is_valid(build_schemas()[schema], yaml.safe_load(text)) is fits
+    assert jsonschema_rs.is_valid(build_schemas()[schema], load_yaml(text)) is fits
 
 
 def test_the_schemas_are_schemas_and_always_the_same() -> None:

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.config.samples import made, mode_text, opened, shipped_tools
+from tests.yaml_text import load_yaml
 
-SEED: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "seed_menus.yaml").read_text())
+SEED: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "seed_menus.yaml").read_text())
 
 
 def in_order(part: list[str], whole: list[str]) -> bool:
@@ -17,7 +16,7 @@ def in_order(part: list[str], whole: list[str]) -> bool:
 
 def test_the_plan_has_a_row_of_policy_for_each_of_its_tools_and_none_besides() -> None:
     assert [len(mode["tools"]) for mode in SEED] == [mode["count"] for mode in SEED]
-    rows = yaml.safe_load((Path(__file__).parents[1] / "tables" / "policy.yaml").read_text())["tools"]
+    rows = load_yaml((Path(__file__).parents[1] / "tables" / "policy.yaml").read_text())["tools"]
     planned: dict[str, set[str]] = {}
     for mode in SEED:
         for tool in mode["tools"]:

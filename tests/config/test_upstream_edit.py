@@ -1,12 +1,12 @@
 """Is a server added, disabled or removed, and every other character of the file left alone?"""
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.config.operator_edit import UneditableLayout
 from mcp_server.config.upstream_edit import add_server, format_server, read_entry, remove_server, set_disabled
+from tests.yaml_text import load_yaml
 
 ENTRY = {"command": "npx", "args": ["-y", "pkg@1.2.3"], "env": {"TOKEN": "${secret:TOKEN}"}}
 LINES = "command: npx\nargs: ['-y', pkg@1.2.3]\nenv: {TOKEN: '${secret:TOKEN}'}\n"
@@ -40,7 +40,7 @@ FLOW = "{command: npx, args: ['-y', pkg@1.2.3], env: {TOKEN: '${secret:TOKEN}'}}
 )
 def test_a_server_is_added(before: str, after: str) -> None:
     assert add_server(before, "git", ENTRY) == after
-    assert yaml.safe_load(after)["mcpServers"]["git"] == ENTRY
+    assert load_yaml(after)["mcpServers"]["git"] == ENTRY
     assert remove_server(after, "git").replace("mcpServers: {}\n", "").strip() in (
         before.strip(),
         before.strip() + "\nmcpServers: {}",
@@ -50,7 +50,7 @@ def test_a_server_is_added(before: str, after: str) -> None:
 
 def test_a_server_is_added_for_one_workspace() -> None:
     text = add_server("workspaces:\n  /a:\n    rules: {deny: [Write]}\n", "git", ENTRY, "/a")
-    assert yaml.safe_load(text)["workspaces"]["/a"] == {"rules": {"deny": ["Write"]}, "mcpServers": {"git": ENTRY}}
+    assert load_yaml(text)["workspaces"]["/a"] == {"rules": {"deny": ["Write"]}, "mcpServers": {"git": ENTRY}}
     again = add_server(text, "git", ENTRY, "/b")
     assert read_entry(again, "git", "/b") == ENTRY and read_entry(again, "git") is None
     assert remove_server(again, "git", "/b").startswith(text)
@@ -121,5 +121,5 @@ def test_any_value_is_read_back_as_it_was(command: str, args: list[str], env: di
         text = add_server("glance: off\n", "git", entry)
     except UneditableLayout:
         return
-    assert yaml.safe_load(text)["mcpServers"]["git"] == entry
-    assert yaml.safe_load(format_server("git", entry))["mcpServers"]["git"] == entry
+    assert load_yaml(text)["mcpServers"]["git"] == entry
+    assert load_yaml(format_server("git", entry))["mcpServers"]["git"] == entry

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.config.faults import ConfigFaults, FaultCollector
 from mcp_server.config.operator import read_operator_config
@@ -26,8 +25,9 @@ from mcp_server.model.upstreams import (
     StdioTarget,
     ToolShape,
 )
+from tests.yaml_text import load_yaml
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "tables" / "upstreams.yaml").read_text())
+CASES = load_yaml((Path(__file__).parents[1] / "tables" / "upstreams.yaml").read_text())
 VARIABLES = {"HOST": "example.org", "EMPTY": ""}
 SECRETS = {"known": "s3cr3t-value"}
 

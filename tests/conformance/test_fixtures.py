@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.menu_coverage import validate_tool_coverage
@@ -19,6 +18,7 @@ from mcp_server.model.context import Client, Context
 from mcp_server.model.results import Code, Done, Ending, Picture, Problem, Raw
 from tests.conformance.contents import PNG, WAV
 from tests.conformance.fixtures import FIXTURES, MODE
+from tests.yaml_text import load_yaml
 
 TOOLS = {tool.name: tool for tool in FIXTURES.tools}
 
@@ -76,7 +76,7 @@ async def run(name: str, room: Room, arguments: Mapping[str, Any] | None = None)
 
 def test_the_menu_holds_every_tool_of_the_pack_once() -> None:
     text = Path(FIXTURES.menus[0], f"{MODE}.yaml").read_text()
-    listed = yaml.safe_load(text)["tools"]
+    listed = load_yaml(text)["tools"]
     assert sorted(listed) == sorted(TOOLS)
     assert len(listed) == len(FIXTURES.tools)
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from mcp_server.cli.parser import build_parser
 from mcp_server.config.upstream_schema import ENTRY, SHAPE
 from mcp_server.model.upstreams import Serve
 from tests.cli.conftest import Type, menugate, place
+from tests.clients import warm
 from tests.clients.clients import held, over_stdio, text
 from tests.clients.served import command, environment
 from tests.docs.test_pages import WITH_A_NAME, blocks, keeps, promised
@@ -52,7 +52,7 @@ def printed(place: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     fetched.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     words = command("secret", "set", "ISSUES_TOKEN")
-    subprocess.run(words, env=environment(home), cwd=place, input=b"canary-5up3r", check=True, capture_output=True)
+    warm.run(words, environment(home), cwd=place, input=b"canary-5up3r", check=True)
     return place
 
 

@@ -44,10 +44,10 @@ for pid in sys.argv[1:]:
         except OSError:
             print("shut", end=" ")
 """
-__all__ = ["shared"]
+__all__ = ["shared", "usable"]
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or (os.geteuid() == 0 and not usable()), reason="no other account can run menugate here"
+    'sys.platform != "linux" or (os.geteuid() == 0 and not usable())', reason="no other account can run menugate here"
 )
 
 

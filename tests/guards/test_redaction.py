@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +16,10 @@ from mcp_server.guards import redaction
 from mcp_server.guards.redaction import REDACTED, Redactor, is_secret_key
 from mcp_server.guards.spill import MAX_WORD_CHARS, cut_into_parts, cut_middle
 from tests.sizes import scale
+from tests.yaml_text import load_yaml
 
 HOUSE = Path(__file__).parents[2]
-TABLE: dict[str, list[dict[str, str]]] = yaml.safe_load((HOUSE / "tests" / "tables" / "redaction.yaml").read_text())
+TABLE: dict[str, list[dict[str, str]]] = load_yaml((HOUSE / "tests" / "tables" / "redaction.yaml").read_text())
 CASES = [
     pytest.param(row["given"], row.get("shown", row["given"]).replace("...", REDACTED), id=f"{kind}-{at}")
     for kind, rows in TABLE.items()

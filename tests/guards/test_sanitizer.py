@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.guards import sanitizer
 from mcp_server.guards.sanitizer import CLOSE, OPEN, mark_untrusted, sanitize
+from tests.yaml_text import load_yaml
 
-TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+TABLE: dict[str, list[dict[str, Any]]] = load_yaml(
     (Path(__file__).parents[1] / "tables" / "sanitizer.yaml").read_text()
 )
 CASES = [

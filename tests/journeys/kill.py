@@ -24,6 +24,7 @@ from typing import Any
 from mcp_server.calls.ledger import measure_arguments
 from mcp_server.state.engine.rows import Row
 from mcp_server.state.reader import Reader
+from tests.clients import warm
 from tests.clients.served import command, environment
 
 IN_FLIGHT = 6
@@ -66,9 +67,9 @@ class LoadedServer:
     def __init__(self, place: KillSite, number: int) -> None:
         started = command("serve", "--workspace", str(place.work), "--listing", "flat")
         self.born = time.monotonic()
-        self.process = subprocess.Popen(
+        self.process = warm.start(
             started,
-            env=environment(place.home),
+            environment(place.home),
             cwd=place.home,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

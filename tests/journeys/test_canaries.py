@@ -6,14 +6,13 @@ everything its commands say, in its logs, its summaries and what it tells a coll
 
 import json
 import random
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.clients import pipe as pipes
-from tests.clients import served
+from tests.clients import served, warm
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.served import PATIENCE
 from tests.wire.test_telemetry import told
@@ -80,13 +79,7 @@ def lived(line: Pipe, plant: Planter, workspace: Path) -> None:
 
 
 def said(line: str, workspace: Path, home: Path) -> bytes:
-    done = subprocess.run(
-        served.command(*line.split()),
-        env=served.environment(home),
-        cwd=workspace,
-        capture_output=True,
-        timeout=PATIENCE,
-    )
+    done = warm.run(served.command(*line.split()), served.environment(home), cwd=workspace, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -142,12 +135,8 @@ def test_with_glance_off_not_even_the_subject_is_kept(workspace: Path, home: Pat
 def shown(number: int, workspace: Path, home: Path) -> bytes:
     found = b""
     for deed in ("show", "why"):
-        done = subprocess.run(
-            served.command("audit", deed, str(number)),
-            env=served.environment(home),
-            cwd=workspace,
-            capture_output=True,
-            timeout=PATIENCE,
+        done = warm.run(
+            served.command("audit", deed, str(number)), served.environment(home), cwd=workspace, timeout=PATIENCE
         )
         found += done.stdout + done.stderr
     return found

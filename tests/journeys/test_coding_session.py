@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
+from tests.yaml_text import load_yaml
 
-CALLS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "coding_session.yaml").read_text())
+CALLS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "coding_session.yaml").read_text())
 REASONS = {"leaves the workspace", "destroys", "unknown code"}
 MAX_QUESTIONS = 3
 FILES = {

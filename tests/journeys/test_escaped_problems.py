@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from mcp_server.model.tools import Tool
 from tests.clients.pipe import Pipe, pipe
+from tests.yaml_text import load_yaml
 from tools.catalog import CATALOG
 
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -21,7 +21,7 @@ MENUS = Path(__file__).parents[2] / "menus"
 
 
 def list_tools(mode: str) -> list[str]:
-    return yaml.safe_load((MENUS / f"{mode}.yaml").read_text())["tools"]
+    return load_yaml((MENUS / f"{mode}.yaml").read_text())["tools"]
 
 
 VALUES: dict[str, Any] = {"string": "x", "integer": 1, "boolean": True, "number": 1, "array": [], "object": {}}

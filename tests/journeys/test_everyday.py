@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
+from tests.yaml_text import load_yaml
 
-GROUPS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "everyday.yaml").read_text())
+GROUPS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "everyday.yaml").read_text())
 ROWS: list[dict[str, Any]] = [row for group in GROUPS for row in group["calls"]]
 ORDER = ("allow", "ask", "deny")
 ASK = "ask APPROVAL_REQUIRED confirmation"

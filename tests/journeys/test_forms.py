@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clients.clients import MODERN
 from tests.clients.form import FORM, FormQuestion, question
@@ -20,8 +19,9 @@ from tests.clients.pipe import Pipe, pipe
 from tests.clients.raw import RawClient, raw
 from tests.clients.served import Served, served
 from tests.clients.sse import sse_pipe
+from tests.yaml_text import load_yaml
 
-TABLE = yaml.safe_load((Path(__file__).parents[1] / "tables" / "forms.yaml").read_text())
+TABLE = load_yaml((Path(__file__).parents[1] / "tables" / "forms.yaml").read_text())
 WAYS = ["stdio legacy", f"stdio {MODERN}", "http legacy", f"http {MODERN}", "sse legacy"]
 CONTENT: dict[str, dict[str, str]] = {"empty": {}, "wrong": {"code": "0000", "answer": ""}}
 Client = Pipe | RawClient

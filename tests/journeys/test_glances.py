@@ -1,7 +1,6 @@
 """Can you read the record? One line per call says what it was about, to you and to nobody else, and not for ever."""
 
 import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import anyio
 import pytest
 
 from tests.clients import pipe as pipes
+from tests.clients import warm
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.served import PATIENCE, command, environment
 from tests.clients.typed import Typed, typed
@@ -196,5 +196,5 @@ def test_a_command_of_another_process_reads_it_too(lived: Lived) -> None:
     with pipe(lived.work, lived.home) as line:
         work(line)
     words = command("audit", "tail", "--workspace", str(lived.work))
-    done = subprocess.run(words, env=environment(lived.home), capture_output=True, text=True, timeout=PATIENCE)
+    done = warm.run(words, environment(lived.home), text=True, timeout=PATIENCE)
     assert 'Read "notes.md"' in done.stdout

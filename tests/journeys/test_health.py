@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.cli.conftest import Type, menugate, place
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import PATIENCE, command, environment
 from tests.clients.waiting import wait_until
@@ -238,8 +239,6 @@ def test_a_served_folder_is_examined_from_the_client(menugate: Type, place: Path
 def test_the_real_command_ends_with_one_where_something_is_wrong(place: Path, home: Path, menugate: Type) -> None:
     menugate("mode plan")
     sql(place, TAMPER)
-    said = subprocess.run(
-        command("doctor"), env=environment(home), cwd=place, capture_output=True, text=True, timeout=PATIENCE
-    )
+    said = warm.run(command("doctor"), environment(home), cwd=place, text=True, timeout=PATIENCE)
     assert said.returncode == 1
     assert "Found 1 fault." in said.stdout

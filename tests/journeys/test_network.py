@@ -1,12 +1,12 @@
 """Does a command get out of its sandbox to the places the operator listed, through the whole gate, and to no other?"""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.pipe import pipe
 from tests.clients.served import command, environment
 from tests.clients.tuned import tuned
@@ -94,12 +94,7 @@ def fetch_around(workspace: Path, home: Path, port: int, asked: int, era: str) -
         ):
             assert says in fetch(url), url
         assert client.bye() == 0
-    ledger = subprocess.run(
-        [*command("audit", "export"), "--workspace", str(workspace)],
-        env=environment(home),
-        capture_output=True,
-        text=True,
-    ).stdout
+    ledger = warm.run([*command("audit", "export"), "--workspace", str(workspace)], environment(home), text=True).stdout
     rows = [json.loads(line) for line in ledger.splitlines()]
     hosts = [row["hosts"] for row in rows if row.get("hosts")]
     assert hosts == [[f"127.0.0.1:{port}"]] * 2 + [["169.254.169.254:80"]]

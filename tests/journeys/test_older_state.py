@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.pipe import Pipe
 from tests.clients.served import PATIENCE, command, environment, state_home
 
@@ -35,13 +36,8 @@ class Older:
         return {**environment(self.home), "LOGNAME": "ada"}
 
     def menugate(self, *words: str) -> str:
-        done = subprocess.run(
-            command(*words, "--workspace", str(self.work)),
-            env=self.env,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
+        done = warm.run(
+            command(*words, "--workspace", str(self.work)), self.env, cwd=self.home, text=True, timeout=PATIENCE
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -54,9 +50,9 @@ class Older:
 
     @contextmanager
     def served(self) -> Generator[Pipe]:
-        process = subprocess.Popen(
+        process = warm.start(
             command("serve", "--workspace", str(self.work)),
-            env=self.env,
+            self.env,
             cwd=self.home,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -134,7 +130,7 @@ def test_one_changed_word_in_it_is_noticed(upgraded: Older) -> None:
     assert b"READ_ONLY_WORK" in data
     file.write_bytes(data.replace(b"READ_ONLY_WORK", b"READ_ONLY_WORD"))
     words = command("audit", "verify", "--workspace", str(older.work))
-    assert subprocess.run(words, env=older.env, capture_output=True, timeout=PATIENCE).returncode == 1
+    assert warm.run(words, older.env, timeout=PATIENCE).returncode == 1
 
 
 def test_calls_of_today_get_a_line_and_older_ones_have_none(upgraded: Older) -> None:

@@ -10,7 +10,6 @@ from typing import Any, cast
 import anyio
 import mcp_types as types
 import pytest
-import yaml
 from mcp.shared.exceptions import MCPError
 from mcp_types import LOG_LEVEL_META_KEY
 from pydantic import BaseModel
@@ -20,9 +19,10 @@ from tests.clients.clients import ERAS, Held, held, over_http, over_stdio, text
 from tests.clients.served import ROOT, served
 from tests.journeys.test_upstreams import MODE, approve, configure, entry, run_command
 from tests.upstreams.ground import FarServer
+from tests.yaml_text import load_yaml
 
 pytestmark = pytest.mark.anyio
-ROWS: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests" / "tables" / "upstream_passing.yaml").read_text())
+ROWS: list[dict[str, Any]] = load_yaml((ROOT / "tests" / "tables" / "upstream_passing.yaml").read_text())
 UP = {
     "near_old": ("up-stdio", "up-legacy"),
     "near_new": ("up-stdio", "up-modern"),

@@ -1,7 +1,6 @@
 """Does a message reach the person, and does the model hear which way it went? Through the client, or by the outbox."""
 
 import json
-import subprocess
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
 from mcp_server.calls.messages import mark_as_models_words
+from tests.clients import warm
 from tests.clients.clients import ERAS, MODERN, Held, held, over_http, over_sse, over_stdio, structured, text
 from tests.clients.later import Later
 from tests.clients.pipe import Pipe, pipe
@@ -44,11 +44,8 @@ def here(place: Path, clock: Later) -> Generator[Served]:
 
 def outbox(workspace: Path, home: Path) -> dict[str, dict[str, Any]]:
     """What `menugate messages` shows the person, by id."""
-    shown = subprocess.run(
-        command("messages", "--all", "--keep", "--json", "--workspace", str(workspace)),
-        env=environment(home),
-        capture_output=True,
-        check=True,
+    shown = warm.run(
+        command("messages", "--all", "--keep", "--json", "--workspace", str(workspace)), environment(home), check=True
     )
     return {one["id"]: one for one in json.loads(shown.stdout)}
 

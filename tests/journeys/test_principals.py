@@ -1,6 +1,5 @@
 """Do two people on one server ever get in each other's way? Each with a token of their own, and a ceiling."""
 
-import subprocess
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.posture import Profile
 from mcp_server.settings import read_settings
 from mcp_server.state.reader import Reader
+from tests.clients import warm
 from tests.clients.clients import ERAS, MODERN, held, over_sse
 from tests.clients.form import FORM, question
 from tests.clients.person import choose
@@ -160,10 +160,9 @@ def test_the_record_and_the_messages_say_whose_they_are(both: Both) -> None:
     for who, id in left.items():
         assert (messages[id].principal, messages[id].text) == (who, f"from {who}")
         assert callers[messages[id].session] == who
-    page = subprocess.run(
+    page = warm.run(
         command("messages", "--keep", "--all", "--workspace", str(both.work)),
-        env=environment(both.home),
-        capture_output=True,
+        environment(both.home),
         text=True,
         check=True,
     ).stdout

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import sqlite3
-import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
@@ -162,13 +162,7 @@ def rows(file: sqlite3.Connection, table: str) -> list[Any]:
 
 
 def typed(workspace: Path, home: Path, *words: str) -> str:
-    return subprocess.run(
-        command(*words, "--workspace", str(workspace)),
-        env=environment(home),
-        capture_output=True,
-        check=True,
-        text=True,
-    ).stdout
+    return warm.run(command(*words, "--workspace", str(workspace)), environment(home), check=True, text=True).stdout
 
 
 @pytest.mark.heavy

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.config.prompt_checks import INVENTORY
 from tests.clients.oracle import oracle
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
+from tests.yaml_text import load_yaml
 
 NAME = "tests/tables/prompts_delivered.yaml"
-TABLE: Mapping[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "prompts_delivered.yaml").read_text())
+TABLE: Mapping[str, Any] = load_yaml((Path(__file__).parents[1] / "tables" / "prompts_delivered.yaml").read_text())
 DELIVERED: Mapping[str, str] = TABLE["delivered"]
 MISSING: list[str] = TABLE["missing"]
 MACRO = "\n".join(f"{word}: x" for word in ("ANALYZE", "RESEARCH", "PLAN", "ACT", "REFLECT", "VERIFY"))

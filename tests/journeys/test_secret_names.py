@@ -1,10 +1,10 @@
 """Does a model learn which secrets there are, without learning one? A real store and a real server, both eras."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import ERAS
 from tests.clients.pipe import pipe
 from tests.clients.raw import raw
@@ -17,7 +17,7 @@ VALUE = "canary-5up3r-secret"
 def store(workspace: Path, home: Path, name: str, *flags: str) -> None:
     line = command("secret", "set", name, *flags)
     given = f"{VALUE}\n".encode()
-    subprocess.run(line, input=given, env=environment(home), cwd=workspace, check=True, timeout=PATIENCE)
+    warm.run(line, environment(home), input=given, cwd=workspace, check=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -1,7 +1,6 @@
 """Is what the person types at a terminal in force, and told, in every server of the workspace within half a second?"""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import MODERN
 from tests.clients.person import typed
 from tests.clients.pipe import Pipe, pipe
@@ -27,7 +27,7 @@ WITHIN = 0.5
 
 def from_a_shell(workspace: Path, home: Path, *words: str) -> None:
     line = command(*words, "--workspace", str(workspace))
-    subprocess.run(line, env=environment(home), capture_output=True, timeout=PATIENCE, check=True)
+    warm.run(line, environment(home), timeout=PATIENCE, check=True)
 
 
 def heard_within(wait: Callable[[], dict[str, Any]], since: float) -> None:

@@ -4,13 +4,13 @@ import io
 import json
 import os
 import pty
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import ERAS
 from tests.clients.person import typed
 from tests.clients.pipe import pipe
@@ -57,7 +57,7 @@ def test_a_command_in_a_script_and_at_a_terminal(workspace: Path, home: Path, mo
     ours, theirs = pty.openpty()
     about: dict[str, Any] = {"env": environment(home), "cwd": workspace, "timeout": PATIENCE, "check": True}
     try:
-        subprocess.run(command(*words), stdin=theirs, capture_output=True, **about)
+        warm.run(command(*words), stdin=theirs, **about)
     finally:
         os.close(ours)
         os.close(theirs)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
@@ -22,13 +23,7 @@ FILE = {"type": "file_exists", "params": {"path": "done.txt"}}
 
 
 def menugate(workspace: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*words, "--workspace", str(workspace)),
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return warm.run(command(*words, "--workspace", str(workspace)), environment(home), text=True)
 
 
 def said(result: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.clients import warm
 from tests.clients.clients import Held, text
 from tests.clients.served import command, environment
 from tests.clients.waiting import async_becomes_true
@@ -27,14 +28,7 @@ def rewrite(folder: Path, servers: dict[str, Any] | str, **more: Any) -> None:
 
 
 def run(folder: Path, *words: str, given: str = "") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command(*words),
-        env=environment(folder / "home"),
-        cwd=folder / "work",
-        input=given,
-        capture_output=True,
-        text=True,
-    )
+    return warm.run(command(*words), environment(folder / "home"), cwd=folder / "work", input=given, text=True)
 
 
 async def wait_for_answer(client: Held, tool: str, holds: Callable[[str], bool], **arguments: Any) -> str:

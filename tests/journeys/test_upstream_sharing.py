@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.clients import warm
 from tests.clients.clients import Held, held, over_sse, over_stdio, text
 from tests.clients.served import command, environment, served, state_home
 from tests.clients.waiting import async_becomes_true
@@ -45,7 +45,7 @@ async def test_a_server_of_one_session_ends_with_it(ground: Path) -> None:
 
 async def test_a_server_that_starts_with_a_secret_uses_it(ground: Path) -> None:
     words = command("secret", "set", "CANARY", "--workspace", str(ground / "work"))
-    subprocess.run(words, env=environment(ground / "home"), cwd=ground, input=b"canary-1", check=True)
+    warm.run(words, environment(ground / "home"), cwd=ground, input=b"canary-1", check=True)
     uses = state_home(ground / "home") / "secret-uses"
     async with connected(ground, "legacy", {"plain": entry("ordinary", env={"KEY": "${secret:CANARY}"})}) as client:
         shutil.rmtree(uses)  # the approval used it, too
@@ -90,9 +90,7 @@ def find_holder(folder: Path) -> int:
 
 def show(folder: Path, name: str) -> str:
     words = ("upstreams", "show", name, "--config", str(folder / "config.yaml"), "--workspace", str(folder / "work"))
-    shown = subprocess.run(
-        command(*words), env=environment(folder / "home"), capture_output=True, text=True, check=True
-    )
+    shown = warm.run(command(*words), environment(folder / "home"), text=True, check=True)
     return shown.stdout
 
 
@@ -178,7 +176,7 @@ async def test_nothing_runs_after_the_idle_time(ground: Path) -> None:
 async def test_a_secret_of_one_server_is_nowhere_near_another(ground: Path) -> None:
     canary = "canary-0f3b7e55"
     words = command("secret", "set", "CANARY", "--workspace", str(ground / "work"))
-    subprocess.run(words, env=environment(ground / "home"), cwd=ground, input=canary.encode(), check=True)
+    warm.run(words, environment(ground / "home"), cwd=ground, input=canary.encode(), check=True)
     servers = {
         "keeps": plain(ground, "keeps", "environment", env={"KEY": "${secret:CANARY}"}),
         "other": plain(ground, "other", "environment"),

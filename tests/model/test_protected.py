@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.model.files import Stamp, is_protected, is_secret
+from tests.yaml_text import load_yaml
 
 TABLE = Path(__file__).parents[1] / "tables" / "places.yaml"
-PLACES = cast(dict[str, list[str]], yaml.safe_load(TABLE.read_text()))
+PLACES = cast(dict[str, list[str]], load_yaml(TABLE.read_text()))
 
 
 @pytest.mark.parametrize("path", PLACES["protected"])

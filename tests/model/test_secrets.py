@@ -3,15 +3,13 @@
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.model.secrets import MAX_VALUE_BYTES, find_name_fault, find_value_fault, parse_origin
+from tests.yaml_text import load_yaml
 
-TABLE: dict[str, list[dict[str, str]]] = yaml.safe_load(
-    (Path(__file__).parents[1] / "tables" / "secrets.yaml").read_text()
-)
+TABLE: dict[str, list[dict[str, str]]] = load_yaml((Path(__file__).parents[1] / "tables" / "secrets.yaml").read_text())
 
 
 @pytest.mark.parametrize("row", TABLE["names"], ids=lambda row: repr(row["name"]))

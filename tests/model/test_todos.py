@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -25,8 +24,9 @@ from mcp_server.model.todos import (
     reject,
     start,
 )
+from tests.yaml_text import load_yaml
 
-TABLE: list[Mapping[str, str]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "todos.yaml").read_text())
+TABLE: list[Mapping[str, str]] = load_yaml((Path(__file__).parents[1] / "tables" / "todos.yaml").read_text())
 LONG = "The parser takes an empty line now."
 OLD, NEW = Evidence("test_result", "1 passed"), Evidence("diff", "+ return []")
 CRITERION = Criterion("file_exists", {"path": "a.py"})

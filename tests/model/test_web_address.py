@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 
 import httpcore2
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_server.model.web_address import MAX_CHARS, BadWebAddress, parse_web_address
+from tests.yaml_text import load_yaml
 
 TABLE = Path(__file__).parents[1] / "tables" / "web_addresses.yaml"
-ROWS: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text())
+ROWS: list[dict[str, Any]] = load_yaml(TABLE.read_text())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: repr(row["url"]))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,8 +24,9 @@ from mcp_server.model.posture import (
 from mcp_server.policy import posture
 from mcp_server.policy.phrases import NAMES, find_axis, parse_axis_value
 from mcp_server.policy.posture import LIFETIME_NS, PostureStep, ProcessWork
+from tests.yaml_text import load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "steering.yaml").read_text())
 _numbers = count(1)
 
 

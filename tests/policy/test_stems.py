@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_server.policy.stems import stem
 from tests.sizes import scale
+from tests.yaml_text import load_yaml
 
-TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "stems.yaml").read_text())
+TABLE: dict[str, Any] = load_yaml((Path(__file__).parents[1] / "tables" / "stems.yaml").read_text())
 
 
 @pytest.mark.parametrize("forms", TABLE["same"])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +20,9 @@ from mcp_server.policy.upstream_check import (
 from mcp_server.policy.upstream_texts import MAX_CHARS
 from tests.sizes import scale
 from tests.upstreams.catalogues import CATALOGUES
+from tests.yaml_text import load_yaml
 
-TABLE: dict[str, list[Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "upstream_texts.yaml").read_text())
+TABLE: dict[str, list[Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "upstream_texts.yaml").read_text())
 OTHERS = OtherTools(frozenset({"send_message_to_contact", "read", "search"}), frozenset({"whatsapp-bridge", "time"}))
 
 

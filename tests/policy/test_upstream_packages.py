@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.policy.upstream_packages import KNOWN, PackageRun, PackageSource, find_better_known, find_package
+from tests.yaml_text import load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parents[1] / "tables" / "upstream_packages.yaml").read_text()
-)
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "upstream_packages.yaml").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["run"])

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +22,9 @@ from mcp_server.policy.upstream_pins import (
     judge_catalogue,
     list_parts,
 )
+from tests.yaml_text import load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "upstream_pins.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "upstream_pins.yaml").read_text())
 EVERY = tuple(CatalogueChanges)
 
 

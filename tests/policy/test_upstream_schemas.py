@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.model.regex import is_exponential
 from mcp_server.policy.upstream_schemas import find_schema_fault, leave_out_arguments, normalize_schema
+from tests.yaml_text import load_yaml
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "tables" / "upstream_schemas.yaml").read_text())
+CASES = load_yaml((Path(__file__).parents[1] / "tables" / "upstream_schemas.yaml").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])

@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mcp_server.model.menus import Menus, Mode
 from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText
 from mcp_server.model.posture import Profile, Stage, WorkMode
@@ -27,6 +25,7 @@ from mcp_server.model.tools import (
 from mcp_server.policy.arguments import build_argument_check
 from mcp_server.policy.rule_match import find_call_words
 from mcp_server.policy.rules import compile_rules
+from tests.yaml_text import load_yaml
 from tools.catalog import READ_LINE
 
 TABLES = Path(__file__).parents[1] / "tables"
@@ -45,7 +44,7 @@ WORK: dict[WorkMode, frozenset[Effect]] = {
 
 
 def table(name: str) -> Any:
-    return yaml.safe_load((TABLES / f"{name}.yaml").read_text())
+    return load_yaml((TABLES / f"{name}.yaml").read_text())
 
 
 def spoken(value: Any) -> str:

@@ -7,14 +7,13 @@ from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 
-import yaml
-
 import mcp_server.state
 from mcp_server.state.engine.schema import STEPS
+from tests.yaml_text import load_yaml
 
 STATE = Path(mcp_server.state.__file__).parent
 KEPT = "tests/tables/state_steps.yaml"
-DIGESTS: list[str] = yaml.safe_load((Path(__file__).parents[2] / KEPT).read_text())
+DIGESTS: list[str] = load_yaml((Path(__file__).parents[2] / KEPT).read_text())
 MADE = [table for step in STEPS for sql in step for table in re.findall(r"CREATE TABLE (\w+)", sql)]
 SQLITES_OWN = {"sqlite_master"}
 WRITES = r"\b(?:INSERT (?:OR \w+ )?INTO|REPLACE INTO|UPDATE) ([a-z_]+)"

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.state.engine.chain import compute_row_hash
 from tests.state.parts import Hands, Place, intended, intent
+from tests.yaml_text import load_yaml
 
 pytestmark = pytest.mark.anyio
-TABLE: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables/state_tampering.yaml").read_text())
+TABLE: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables/state_tampering.yaml").read_text())
 LAST = 41
 
 

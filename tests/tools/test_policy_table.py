@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS
@@ -16,10 +15,11 @@ from mcp_server.model.sessions import Session
 from mcp_server.model.tools import ACTING, HINTS, READING, REVIEWING, WARMUP, Confirmation, Effect, Tool
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.settings import read_settings
+from tests.yaml_text import load_yaml
 from tools.catalog import CATALOG
 
 TABLES = Path(__file__).parents[1] / "tables"
-TABLE = yaml.safe_load((TABLES / "policy.yaml").read_text())
+TABLE = load_yaml((TABLES / "policy.yaml").read_text())
 ROWS: dict[str, dict[str, Any]] = TABLE["tools"]
 COMING: list[str] = TABLE["coming"]
 PROFILES = dict(zip("RNTU", Profile, strict=True))
@@ -125,7 +125,7 @@ def test_a_registered_tool_is_in_the_modes_of_its_row() -> None:
 
 def test_the_cases_of_decisions_speak_about_the_same_tools() -> None:
     """Two tables that differ would each be right about something else."""
-    cases = yaml.safe_load((TABLES / "tools.yaml").read_text())["tools"]
+    cases = load_yaml((TABLES / "tools.yaml").read_text())["tools"]
     for name, case in cases.items():
         assert {key: case[key] for key in ("hints", "stages", "modes")} == {
             key: ROWS[name][key] for key in ("hints", "stages", "modes")

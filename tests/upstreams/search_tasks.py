@@ -6,9 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.yaml_text import load_yaml
 
-TABLE: Mapping[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "search_tasks.yaml").read_text())
+TABLE: Mapping[str, Any] = load_yaml((Path(__file__).parents[1] / "tables" / "search_tasks.yaml").read_text())
 SERVERS: Mapping[str, frozenset[str]] = {name: frozenset(server["tools"]) for name, server in TABLE["servers"].items()}
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import anyio
 import pytest
-import yaml
 
 from mcp_server.model.results import Refusal
 from mcp_server.model.upstreams import UpstreamChange
 from mcp_server.upstreams.servers import UpstreamServers
 from tests.sizes import FULL
 from tests.upstreams.ground import caller, grounded, script
+from tests.yaml_text import load_yaml
 
 pytestmark = pytest.mark.anyio
-ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "upstream_faults.yaml").read_text())
+ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "upstream_faults.yaml").read_text())
 CALL_SECONDS = 8.0
 TICK = 0.005
 

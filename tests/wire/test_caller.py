@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server import policy
 from mcp_server.model.posture import AXES, Posture, Surface
 from mcp_server.wire.caller import observe_surface
+from tests.yaml_text import load_yaml
 
 HOUSE = Path(__file__).parents[2]
-CASES: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "surfaces.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((HOUSE / "tests" / "tables" / "surfaces.yaml").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

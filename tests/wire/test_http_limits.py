@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.model.menus import CARRIERS
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
 from tests.wire.conftest import WireWorkspace
 from tests.wire.test_jsonrpc import INSIDES, seen
+from tests.yaml_text import load_yaml
 
 TABLES = Path(__file__).parents[1] / "tables"
-REQUESTS: list[dict[str, Any]] = yaml.safe_load((TABLES / "bad_requests.yaml").read_text())
+REQUESTS: list[dict[str, Any]] = load_yaml((TABLES / "bad_requests.yaml").read_text())
 TOOLS = ("Read", "grep", "fs_delete")
-CALLS: list[dict[str, Any]] = yaml.safe_load((TABLES / "bad_calls.yaml").read_text())
+CALLS: list[dict[str, Any]] = load_yaml((TABLES / "bad_calls.yaml").read_text())
 
 
 def filled(value: Any, row: dict[str, Any], handles: dict[str, str]) -> Any:

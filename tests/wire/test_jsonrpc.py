@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
 from tests.wire.conftest import WireWorkspace
+from tests.yaml_text import load_yaml
 
-TABLE: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[1] / "tables" / "bad_messages.yaml").read_text())
+TABLE: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "bad_messages.yaml").read_text())
 INSIDES = re.compile(r"Traceback|\.py\b|Exception|Error\(|pydantic|validation error|RecursionError|sqlite3", re.I)
 """What an answer must never show of how we are made."""
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from mcp_server.state.reader import Reader
+from tests.clients import warm
 from tests.clients.line import Speaker
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.served import PATIENCE, command, environment, served
@@ -79,12 +80,10 @@ def prepared(workspace: Path, home: Path) -> None:
 
 def refused_to_start(workspace: Path, home: Path, *flags: str, run: list[str] | None = None) -> str:
     """What a person sees of a server that cannot be: a line that says why, and no trace."""
-    done = subprocess.run(
+    done = warm.run(
         [*(run or command("serve")), "--workspace", str(workspace), *flags],
-        env=environment(home),
+        environment(home),
         cwd=home,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
         text=True,
         timeout=PATIENCE,
     )

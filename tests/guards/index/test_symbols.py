@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.guards.index.languages import LANGUAGES_BY_EXTENSION
 from mcp_server.guards.index.symbols import find_defined_symbols, mask_non_code
 from mcp_server.model.index import KINDS
 from tests.sizes import sample, scale
+from tests.yaml_text import load_yaml
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "symbols.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "symbols.yaml").read_text())
 HOUSE = Path(__file__).parents[3]
 
 

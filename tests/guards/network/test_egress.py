@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,10 +21,11 @@ from mcp_server.model.destinations import (
     parse_destination,
     parse_destinations,
 )
+from tests.yaml_text import load_yaml
 
 TABLES = Path(__file__).parents[2] / "tables"
-ADDRESSES: dict[str, list[str]] = yaml.safe_load((TABLES / "addresses.yaml").read_text())
-ENTRIES: list[dict[str, Any]] = yaml.safe_load((TABLES / "destinations.yaml").read_text())
+ADDRESSES: dict[str, list[str]] = load_yaml((TABLES / "addresses.yaml").read_text())
+ENTRIES: list[dict[str, Any]] = load_yaml((TABLES / "destinations.yaml").read_text())
 pytestmark = pytest.mark.anyio
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.guards.network.egress import Egress
 from mcp_server.guards.network.proxy import EgressProxy, RelayLimits
@@ -20,9 +19,10 @@ from mcp_server.guards.network.proxy_head import BadProxyRequest, ProxyHead, par
 from mcp_server.model.destinations import parse_destinations
 from tests.clients.served import PATIENCE
 from tests.guards.network.site import Site, shut, site
+from tests.yaml_text import load_yaml
 
 pytestmark = pytest.mark.anyio
-HEADS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "proxy_heads.yaml").read_text())
+HEADS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "proxy_heads.yaml").read_text())
 
 
 @pytest.fixture

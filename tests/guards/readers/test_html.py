@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.guards.readers.html import read_html
+from tests.yaml_text import load_yaml
 
-ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "pages.yaml").read_text())
+ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "pages.yaml").read_text())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["html"][:60])

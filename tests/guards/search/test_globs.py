@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,9 +18,10 @@ from mcp_server.guards.search.walk import IgnoreRules
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Refusal
 from tests.sizes import scale
+from tests.yaml_text import load_yaml
 
 HOUSE = Path(__file__).parents[3]
-TABLE: list[dict[str, Any]] = yaml.safe_load((HOUSE / "tests" / "tables" / "globs.yaml").read_text())
+TABLE: list[dict[str, Any]] = load_yaml((HOUSE / "tests" / "tables" / "globs.yaml").read_text())
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["pattern"])

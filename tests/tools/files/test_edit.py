@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tests.tools.workbench import Workbench, code
 from tests.tools.workbench import text as shown
+from tests.yaml_text import load_yaml
 from tools.files.edit import find_matches, replace_matches
 from tools.files.lines import MOST_BYTES
 
 TABLE = Path(__file__).parents[2] / "tables" / "edit.yaml"
-CASES = cast(list[dict[str, Any]], yaml.safe_load(TABLE.read_text()))
+CASES = cast(list[dict[str, Any]], load_yaml(TABLE.read_text()))
 WORDS = {"old": "old_string", "new": "new_string", "all": "replace_all"}
 ARGUMENTS = {"old_string", "new_string", "replace_all", "content", "offset", "limit"}
 KEYS = {

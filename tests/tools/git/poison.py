@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.clients.served import PATIENCE
 from tests.tools.git.ground import CLEAN, git
+from tests.yaml_text import load_yaml
 
-TABLE: list[dict[str, Any]] = yaml.safe_load(
+TABLE: list[dict[str, Any]] = load_yaml(
     (Path(__file__).parents[2] / "tables" / "git_poison.yaml").read_text(encoding="utf-8")
 )
 SIGNED = b"""tree %b

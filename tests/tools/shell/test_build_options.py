@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.model.shell import WordRole
+from tests.yaml_text import load_yaml
 from tools.shell.classify import classify_line
 from tools.shell.known_commands import BUILDS, READS
 from tools.shell.lines import read_line
@@ -16,8 +16,8 @@ from tools.shell.program_arguments import Fits, read_argument
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 TABLES = Path(__file__).parents[2] / "tables"
-TABLE: dict[str, Any] = yaml.safe_load((TABLES / "shell_starters.yaml").read_text())
-COMMANDS: dict[str, Any] = yaml.safe_load((TABLES / "commands.yaml").read_text())
+TABLE: dict[str, Any] = load_yaml((TABLES / "shell_starters.yaml").read_text())
+COMMANDS: dict[str, Any] = load_yaml((TABLES / "commands.yaml").read_text())
 
 
 @pytest.mark.parametrize("line", TABLE["unasked"])

@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import READING, Effect
+from tests.yaml_text import load_yaml
 from tools.shell.classify import classify_line
 from tools.shell.definitions import BASH
 from tools.shell.verdicts import CommandKind
 
-TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "commands.yaml").read_text())
+TABLE: dict[str, Any] = load_yaml((Path(__file__).parents[2] / "tables" / "commands.yaml").read_text())
 BYPASS: dict[str, str] = TABLE["bypass"]
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clients.pipe import Pipe
 from tests.clients.typed import typed
 from tests.tools.shell.house import bash, served, text
+from tests.yaml_text import load_yaml
 
-ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "kept_shells.yaml").read_text())
+ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "kept_shells.yaml").read_text())
 
 
 class Shells:

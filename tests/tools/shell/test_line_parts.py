@@ -7,17 +7,17 @@ from random import Random
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_server.model.tools import CallPart
 from tests.sizes import scale
 from tests.tools.shell.line_grammar import LineGrammar
+from tests.yaml_text import load_yaml
 from tools.shell.classify import classify_line
 from tools.shell.line_judge import MAX_COMMANDS
 from tools.shell.line_parts import find_line_parts, list_line_parts
 from tools.shell.verdicts import CommandKind
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "line_parts.yaml").read_text())
+CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "line_parts.yaml").read_text())
 LINES = 40_000
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
+from tests.yaml_text import load_yaml
 
-ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "line_losses.yaml").read_text())
+ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "line_losses.yaml").read_text())
 
 
 @pytest.fixture

@@ -47,6 +47,10 @@ def changed() -> None:
     send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
+def updated(uri: str) -> None:
+    send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
+
+
 def initialize(id: Any) -> None:
     capabilities: dict[str, Any] = {"tools": {"listChanged": True}}
     if HOW in ("no_resources", "subscribe"):
@@ -126,6 +130,9 @@ def call(id: int, params: dict[str, Any]) -> None:
             for _ in range(300):
                 sys.stderr.buffer.write(b"e" * (1 << 16) + b"\n")
             answer(id, text("after the flood"))
+        case "subscribe":
+            updated("memo://notes")  # even to who watches no more
+            answer(id, text("fine"))
         case "list_changed":
             for _ in range(50):
                 changed()
@@ -187,7 +194,7 @@ def handle(message: dict[str, Any]) -> None:
         call(id, params)
     elif method == "resources/subscribe":
         answer(id, {})
-        send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
+        updated(params["uri"])
     elif HOW == "ignores" and method == "server/discover":
         return
     else:
