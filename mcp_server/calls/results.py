@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import anyio
 
-from mcp_server.calls.upstream_results import filter_relayed
+from mcp_server.calls.upstream_results import filter_relayed, keep_within_message
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import mark_untrusted, sanitize
 from mcp_server.guards.spill import Spill, spill_long_text
@@ -88,9 +88,11 @@ class ResultFilter:
     redactor: Redactor
     spill: Spill
 
-    async def filter_ending(self, ending: Ending, tool: Tool) -> Ending:
+    async def filter_ending(self, ending: Ending, tool: Tool, transport: str = "") -> Ending:
+        """`transport`: the client's, some of which take no long messages."""
         if isinstance(ending, Relayed):
-            return await filter_relayed(ending, tool, self.redactor, self.spill)
+            shown = await filter_relayed(ending, tool, self.redactor, self.spill)
+            return await keep_within_message(shown, tool, transport, self.spill)
         if not isinstance(ending, Done):
             return self.filter_problem(ending) if isinstance(ending, Problem) else ending
         text = sanitize(ending.text) if ending.printed else ending.text
