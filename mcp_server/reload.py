@@ -20,6 +20,7 @@ from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.secrets import KnownSecrets
 from mcp_server.config.load import Configuration, apply_configuration, get_limits
+from mcp_server.config.menus import list_mode_files
 from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.reload import RenewedConfiguration, list_sources, reload_configuration
@@ -123,6 +124,7 @@ class ConfigurationReload:
             self._stamps, self._still = stamps, settled
             paths_before = self._paths
             self._take_over(self._read(settled), settled)
+            self._paths = tuple(self._get_watched_paths())
             if self.held.mounted is not None:
                 # You may have approved a server, or withdrawn your approval.
                 self.take_catalogues(self.held.mounted.catalogues)
@@ -243,7 +245,6 @@ class ConfigurationReload:
             self.since = self.since if unchanged else time.time_ns()
             self.held, self._operators, self._owns = configuration, operators, owns
             self._apply_configuration()
-            self._paths = tuple(self._get_watched_paths())
         elif renewed.fault == previous_fault:
             return
         self._news = True
@@ -326,6 +327,9 @@ class ConfigurationReload:
         settings, top = self.settings, self.settings.workspace
         yield str(settings.config or settings.operators / OPERATORS_FILE)
         yield str(top / FILE)
+        for folder in (*settings.menus, *self.held.library.folders):
+            yield str(folder)
+            yield from map(str, list_mode_files(folder))
         if trust := Trusted(settings.secrets).get_path(top):
             yield str(trust)
         if self.secrets.folder:

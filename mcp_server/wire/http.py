@@ -51,7 +51,9 @@ class SseEndpoint:
             self.open -= 1
 
 
-def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
+def build_application(
+    server: MenuServer, get_menus: Callable[[], Menus], limits: HttpLimits, ready: Callable[[], bool]
+) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
         security_settings=SDK_CHECKS_OFF,
@@ -63,6 +65,7 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
     endpoint = StreamableHTTPASGIApp(manager)
 
     async def serve_mode(scope: Scope, receive: Receive, send: Send) -> None:
+        menus = get_menus()
         if menus.by_name.get(scope["path_params"]["mode"]) is None:
             names = ", ".join(f"/mcp/{mode.name}" for mode in menus)
             await PlainTextResponse(f"there is no such mode; the modes are {names}", 404)(scope, receive, send)
