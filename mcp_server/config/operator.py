@@ -140,6 +140,7 @@ def read_operator_config(
     if not isinstance(fields, Fields):
         return OperatorConfig()
     ceiling, listing = Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED), get_text(fields, "listing")
+    network = read_program_destinations(fields, findings)
     return OperatorConfig(
         rules=(*read_rules(fields), *_read_workspace_rules(fields, workspace, findings)),
         max_profile=ceiling,
@@ -156,11 +157,13 @@ def read_operator_config(
         out_of_band=_read_out_of_band(fields, tools, findings),
         sandbox=SandboxPolicy(get_text(fields, "sandbox") or SandboxPolicy.PREFERRED),
         limits=_read_process_limits(fields),
-        network=read_program_destinations(fields, findings),
+        network=network,
         web=read_web_access(path, fields, findings),
         review=read_reviewing(fields, findings),
         tokens=_read_tokens(fields, ceiling),
-        upstreams=servers.read(places(), "tokens" in fields.fields) if servers and places else None,
+        upstreams=servers.read(places(), network if "tokens" in fields.fields else None)
+        if servers and places
+        else None,
     )
 
 
