@@ -19,11 +19,10 @@ from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, LazyFuncti
 from mcp_server.model.upstreams import Definition, HttpTarget, Mount, MountBinding
 from mcp_server.policy.decision import decide
 from mcp_server.policy.upstream_effects import LOWEST
-from mcp_server.policy.upstream_names import UNCHANGED, slug_tool
+from mcp_server.policy.upstream_names import PROMPT, RESOURCE, UNCHANGED, slug_tool
 from mcp_server.policy.upstream_pins import JudgedCatalogue, compute_mount_digest
 from mcp_server.policy.upstream_uris import find_view, matches_template, prefix_block, prefix_uri, strip_uri
 
-RESOURCE, PROMPT = "resource", "prompt"
 READ_RESOURCE = LazyFunction("mcp_server.calls.upstream_offers:relay_resource")
 GET_PROMPT = LazyFunction("mcp_server.calls.upstream_offers:relay_prompt")
 URI_SCHEMA: Schema = {
