@@ -130,9 +130,8 @@ def read_operator_config(
     workspace: Path | None = None,
     places: "Callable[[], MountPlaces] | None" = None,
 ) -> OperatorConfig:
-    """Read the file, or `text` if it was read before. Defaults replace faulty values, so that the rest can be checked;
-    a configuration with faults must not be used. Without `tools`, names of tools are not checked; without `workspace`,
-    the rules for single workspaces are left out, and without `places` all servers."""
+    """Read the file, or `text` if it was read before. With faults, it must not be used. Without `tools`, their names
+    are not checked; without `workspace`, rules for single workspaces are left out, and without `places` all servers."""
     parsed = FaultCollector()
     node = read_yaml_file(path, parsed) if text is None else parse_yaml(text, str(path), parsed)
     servers = _take_out_servers(node, parsed, findings)
@@ -161,10 +160,14 @@ def read_operator_config(
         web=read_web_access(path, fields, findings),
         review=read_reviewing(fields, findings),
         tokens=_read_tokens(fields, ceiling),
-        upstreams=servers.read(places(), network if "tokens" in fields.fields else None)
-        if servers and places
-        else None,
+        upstreams=_read_servers(servers, places, network if "tokens" in fields.fields else None),
     )
+
+
+def _read_servers(
+    servers: "ServerSections | None", places: "Callable[[], MountPlaces] | None", reachable: Destinations | None
+) -> "ConfiguredUpstreams | None":
+    return servers.read(places(), reachable) if servers and places else None
 
 
 def _take_out_servers(node: Node | None, parsed: FaultCollector, findings: FaultCollector) -> "ServerSections | None":

@@ -1,6 +1,6 @@
 """What is in force after you edit the files while menugate runs? What they say now, or their last valid version."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,10 +16,12 @@ from mcp_server.config.load import (
     load_workspace_config,
     read_operator_text,
 )
+from mcp_server.config.menus import list_mode_files
 from mcp_server.config.operator import OperatorConfig, read_operator_config
-from mcp_server.config.workspace import FILE, WorkspaceConfig
+from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.menus import Menus
-from mcp_server.settings import Settings
+from mcp_server.settings import OPERATORS_FILE, Settings
+from mcp_server.state.trust import Trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +144,27 @@ def list_sources(configuration: Configuration) -> tuple[object, ...]:
     mounted, upstreams = configuration.mounted, configuration.library.config.upstreams
     mounts = (mounted.mounts if mounted else (), upstreams.mounts if upstreams else ())
     return configuration.said, configuration.own, configuration.trusted, configuration.library.menus, *mounts
+
+
+def list_watched_paths(configuration: Configuration, settings: Settings, secrets: Path | None) -> Iterator[str]:
+    """Yield the files and folders in which a change may matter. `secrets`: the folder of those that are stored."""
+    top = settings.workspace
+    yield str(settings.config or settings.operators / OPERATORS_FILE)
+    yield str(top / FILE)
+    for folder in (*settings.menus, *configuration.library.folders):
+        yield str(folder)
+        yield from map(str, list_mode_files(folder))
+    if trust := Trusted(settings.secrets).get_path(top):
+        yield str(trust)
+    if secrets:
+        yield str(secrets)
+    if configuration.mounted is not None:
+        from mcp_server.state.upstream_pins import UpstreamPins  # most people mount nothing
+
+        if approvals := UpstreamPins(settings.secrets, top).folder:
+            yield str(approvals)
+    yield str(top / PROMPTS)
+    for name in configuration.own.texts:
+        if name != FILE:
+            yield str(top / name)
+            yield str((top / name).parent)
