@@ -125,9 +125,11 @@ class ConfigurationReload:
         await self.secrets.catch_up()
         stamps, settled = self._read_stamps()
         if stamps != self._stamps or settled != self._still:
-            self._stamps, self._still = stamps, settled
             paths_before = self._paths
-            self._take_over(await self._read(settled), settled)
+            renewed = await self._read(settled)
+            # Only now: if the call that reads is cancelled, the next one has to read.
+            self._stamps, self._still = stamps, settled
+            self._take_over(renewed, settled)
             self._paths = tuple(list_watched_paths(self.held, self.settings, self.secrets.folder))
             if self.held.mounted is not None:
                 # You may have approved a server, or withdrawn your approval.

@@ -81,3 +81,20 @@ async def test_what_changed_while_the_files_were_read_is_kept(tmp_path: Path, ke
             reads = keyring.reads
             keyring.answers.set()
         assert keyring.reads > reads and "Edit" in list_rules(one)
+
+
+async def test_a_call_that_is_cancelled_leaves_the_change_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, home, config = make_folders(tmp_path)
+    async with house(work, home, config=str(config)) as one:
+        config.write_text("rules: {deny: [Edit]}\n")
+        with anyio.CancelScope() as scope, monkeypatch.context() as patch:
+
+            async def cancel() -> None:
+                scope.cancel()
+
+            patch.setattr(one.reload.secrets, "catch_up", cancel)
+            await one.reload.renew()
+        await one.reload.renew()
+        assert "Edit" in list_rules(one)
