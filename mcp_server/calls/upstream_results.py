@@ -102,10 +102,14 @@ def spill_structured(ending: Relayed, text: str, tool: Tool, spill: Spill) -> Re
 async def keep_within_message(ending: Relayed, tool: Tool, transport: str, spill: Spill) -> Relayed:
     """Put what would make the message too long for the client into files: pictures, sound and other bytes."""
     taken = sum(map(count_bytes, ending.blocks))
-    limit = MAX_EVENT_BYTES if transport in ("http", "sse") else MAX_MESSAGE_BYTES
+    limit = get_message_limit(transport)
     if not taken or taken + measure_rest(ending) <= limit:
         return ending
     return replace(ending, blocks=await to_thread.run_sync(spill_bytes, ending, limit, tool, spill))
+
+
+def get_message_limit(transport: str) -> int:
+    return MAX_EVENT_BYTES if transport in ("http", "sse") else MAX_MESSAGE_BYTES
 
 
 def measure_rest(ending: Relayed) -> int:
