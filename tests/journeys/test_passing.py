@@ -32,6 +32,8 @@ UP = {
     "far_old": ("up-http", "up-legacy"),
     "far_new": ("up-http", "up-modern"),
 }
+SECRET = "canary-7d41c09e"
+"""In menugate's store."""
 STEP_SECONDS = 30.0
 BAD = {"near_dead": "dead", "near_mute": "hang_at_start", "far_dead": "", "far_mute": ""}
 """Servers that worked when they were approved: how those that menugate starts misbehave since."""
@@ -85,7 +87,7 @@ class Journey:
         """Write the server's names in place of what stands for them in the table."""
         if isinstance(value, str):
             names = {"$LONG": slug_tool(self.prefix, "x" * 70), "$S": self.prefix, "$M": self.name}
-            names |= {"$BAD": self.bad.replace("_", ""), "$KEY": self.key}
+            names |= {"$BAD": self.bad.replace("_", ""), "$KEY": self.key, "$CANARY": SECRET}
             for word, name in names.items():
                 value = value.replace(word, name)
             return value
@@ -275,6 +277,8 @@ def approved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     servers |= {"silent": entry("raw", "hang_at_start", start_timeout=3)}
     rules = {"deny": [f"{name}:{what}" for name in UP for what in ("resource(memo://secret)", "hidden")]}
     configure(folder, servers, listing="flat", rules=rules)
+    flags = ("--config", str(folder / "config.yaml"), "--workspace", str(folder / "work"))
+    run_command(folder, "secret", "set", "CANARY", *flags, given=SECRET)
     for name in (*UP, *BAD):
         approve(folder, name)
     begun.touch()

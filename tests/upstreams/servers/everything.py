@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -74,11 +75,17 @@ def build_tools() -> list[types.Tool]:
         "hidden",
         "x" * 70,
     )
+    words = {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "key": {"type": "string", "x-mcp-header": "Key"},
+    }
+    marked = types.Tool(name="headers", input_schema={"type": "object", "properties": words})
     bad = [types.Tool(name=f"bad{number}", input_schema=schema) for number, schema in enumerate(BAD_SCHEMAS)]
     twice = [types.Tool(name="twice", title=title, input_schema=anything) for title in ("The first", "The second")]
     return [
         bad[0],
         described,
+        marked,
         *(types.Tool(name=name, input_schema=anything) for name in names),
         *bad[1:],
         *twice,
@@ -133,6 +140,9 @@ async def call_tool(
             return await ask(ctx, params)
         case "log":
             return await log(ctx, given)
+        case "headers":
+            sent: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}
+            return text(json.dumps({key: sent[key] for key in sent if key.startswith("mcp-param-")}))
         case "meta":
             kept = {key: value for key, value in (ctx.params or {}).get("_meta", {}).items() if "/" in key}
             return text(json.dumps(kept, sort_keys=True))
