@@ -83,7 +83,7 @@ def build_catalogue_follower(
     commands, redact = pipeline.guards.commands, core.redactor.redact
     opener = LinkOpener(commands, logs, settings.person, network, redact, build_use_recorder(settings))
     links = SharedLinks(opener, settings.secrets, Nobody())
-    servers = UpstreamServers(links.open_link, settings.workspace.as_uri(), settings.person)
+    servers = UpstreamServers(links.open_link, settings.workspace.as_uri(), settings.person, redact=redact)
     follower = CatalogueFollower(servers, mounted.mounts, dict(mounted.catalogues), reload, settings, announce_resource)
     follower.open()
     return follower

@@ -21,7 +21,7 @@ from mcp_server.compose import build_guards
 from mcp_server.config.faults import ConfigFaults
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.guards.search.ripgrep_run import find_ripgrep
-from mcp_server.guards.spill import ONE_DAY_NS, SUFFIX, Spill
+from mcp_server.guards.spill import ONE_DAY_NS, SPILLED, Spill
 from mcp_server.installation import describe_installation, find_linked_files, find_places_in_workspace
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.processes import Command
@@ -330,7 +330,9 @@ def check_sandbox(settings: Settings, packs: Sequence[Pack]) -> Iterator[HealthF
 def check_leftovers(settings: Settings) -> Iterator[HealthFinding]:
     """Find files that killed servers left behind."""
     spill = Spill(settings.state / "spill")
-    old = [path for path in find_files(settings.state / "spill", f"*{SUFFIX}") if is_day_old(path)]
+    old = [
+        path for path in find_files(settings.state / "spill", "*") if path.name.endswith(SPILLED) and is_day_old(path)
+    ]
     if old:
         says = f"{format_count(len(old), 'saved result')} older than a day."
         yield HealthFinding(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import to_thread
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
@@ -22,7 +23,7 @@ from mcp_server.calls.secrets import KnownSecrets
 from mcp_server.config.load import Configuration, apply_configuration, get_limits
 from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
-from mcp_server.config.reload import RenewedConfiguration, list_sources, reload_configuration
+from mcp_server.config.reload import RenewedConfiguration, list_sources, list_watched_paths, reload_configuration
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
@@ -32,7 +33,6 @@ from mcp_server.state.locks import LifeLock
 from mcp_server.state.processes import get_own_pid, read_start_time
 from mcp_server.state.servers import Server, load_servers, publish_server, withdraw_server
 from mcp_server.state.store import Store
-from mcp_server.state.trust import Trusted
 from mcp_server.watch import FileWatch
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class ConfigurationReload:
     fault: str = ""
     since: int = 0
     _lock: LifeLock | None = None
+    _checking: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
     _paths: tuple[str, ...] = ()
     """Cached, because they are checked before every decision."""
     _watch: FileWatch = field(init=False)
@@ -100,7 +101,7 @@ class ConfigurationReload:
     def __post_init__(self) -> None:
         self.held = self.started
         self._operators = self._owns = (self.started,)
-        self._paths = tuple(self._get_watched_paths())
+        self._paths = tuple(list_watched_paths(self.held, self.settings, self.secrets.folder))
         self.since = time.time_ns()
         self.current_policy.renew, self.current_policy.stale = self.renew, True
         self._watch = FileWatch(self._mark_dirty)
@@ -115,14 +116,21 @@ class ConfigurationReload:
         self._dirty = self.current_policy.stale = True
 
     async def _check_for_changes(self) -> None:
+        async with self._checking:
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
         # Whatever interrupts this, the next call checks again.
         self.current_policy.stale = True
         await self.secrets.catch_up()
         stamps, settled = self._read_stamps()
         if stamps != self._stamps or settled != self._still:
-            self._stamps, self._still = stamps, settled
             paths_before = self._paths
-            self._take_over(self._read(settled), settled)
+            renewed = await self._read(settled)
+            # Only now: if the call that reads is cancelled, the next one has to read.
+            self._stamps, self._still = stamps, settled
+            self._take_over(renewed, settled)
+            self._paths = tuple(list_watched_paths(self.held, self.settings, self.secrets.folder))
             if self.held.mounted is not None:
                 # You may have approved a server, or withdrawn your approval.
                 self.take_catalogues(self.held.mounted.catalogues)
@@ -214,18 +222,22 @@ class ConfigurationReload:
         paths = (self.settings.workspace / FILE, *([self.settings.config] if self.settings.config else []))
         return {str(path): self.held.said.get(path) for path in paths}
 
-    def _read(self, settled: bool) -> RenewedConfiguration:
+    async def _read(self, settled: bool) -> RenewedConfiguration:
         """Read the files as they are now; return them and why any of them is ignored."""
+        self._find_operators_file()
+        while True:
+            held = self.held
+            # A keyring may take seconds to give a secret, and whoever makes no call must not wait for it.
+            renewed = await to_thread.run_sync(_read_safely, held, self.settings, settled)
+            if held is self.held:
+                return renewed
+
+    def _find_operators_file(self) -> None:
         default_config, config = self.settings.operators / OPERATORS_FILE, self.settings.config
         if config is None or (config == default_config and config not in self.held.said):
             # It may appear after the start, and disappear before it was ever in force.
             self.settings = replace(self.settings, config=default_config if _read_stamp(default_config) else None)
-            self._paths = tuple(self._get_watched_paths())
-        try:
-            return reload_configuration(self.held, self.settings, settled)
-        except Exception as error:  # catch everything: a call is judged by the last valid version, never by nothing
-            log.exception("the changed configuration could not be applied")
-            return RenewedConfiguration(self.held, f"it could not be read ({type(error).__name__})", False, False)
+            self._paths = tuple(list_watched_paths(self.held, self.settings, self.secrets.folder))
 
     def _take_over(self, renewed: RenewedConfiguration, settled: bool) -> None:
         previous_fault, self.fault = self.fault, renewed.fault
@@ -243,7 +255,6 @@ class ConfigurationReload:
             self.since = self.since if unchanged else time.time_ns()
             self.held, self._operators, self._owns = configuration, operators, owns
             self._apply_configuration()
-            self._paths = tuple(self._get_watched_paths())
         elif renewed.fault == previous_fault:
             return
         self._news = True
@@ -322,24 +333,13 @@ class ConfigurationReload:
         dates = (date for stamp in stamps if stamp for date in stamp[:2])
         return stamps, not any(now - STILL_NS <= date <= now + STILL_NS for date in dates)
 
-    def _get_watched_paths(self) -> Iterator[str]:
-        settings, top = self.settings, self.settings.workspace
-        yield str(settings.config or settings.operators / OPERATORS_FILE)
-        yield str(top / FILE)
-        if trust := Trusted(settings.secrets).get_path(top):
-            yield str(trust)
-        if self.secrets.folder:
-            yield str(self.secrets.folder)
-        if self.held.mounted is not None:
-            from mcp_server.state.upstream_pins import UpstreamPins  # most people mount nothing
 
-            if approvals := UpstreamPins(settings.secrets, top).folder:
-                yield str(approvals)
-        yield str(top / PROMPTS)
-        for name in self.held.own.texts:
-            if name != FILE:
-                yield str(top / name)
-                yield str((top / name).parent)
+def _read_safely(held: Configuration, settings: Settings, settled: bool) -> RenewedConfiguration:
+    try:
+        return reload_configuration(held, settings, settled)
+    except Exception as error:  # catch everything: a call is judged by the last valid version, never by nothing
+        log.exception("the changed configuration could not be applied")
+        return RenewedConfiguration(held, f"it could not be read ({type(error).__name__})", False, False)
 
 
 def keep_stricter(

@@ -14,6 +14,7 @@ from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
 from mcp_server.calls.request import CallRequest
+from mcp_server.calls.results import append_note
 from mcp_server.calls.runs import RunLifecycle
 from mcp_server.calls.sessions import HANDLE_LIFE, Sessions, format_place
 from mcp_server.calls.tool_search import SearchPlace, ToolFinder, describe_tools, list_mode_tools
@@ -30,6 +31,10 @@ from mcp_server.policy.refusals import find_lost_mode
 from mcp_server.policy.router import Route, RouteChoice, route
 
 MAX_EARLIER_PLACES = 5
+MAX_ADDED = 10
+"""Tools that a session may add to its list; of more, the earliest leave it."""
+ADDED = "These tools are in your list until the run ends, in every mode."
+NOTHING_ADDED = "Nothing was added, because this connection keeps no list of its own. Call the tools as shown."
 """Earlier places that are named to a caller that gets a new one."""
 
 
@@ -117,6 +122,21 @@ class MenuNavigator:
 
     def describe_tools(self, names: Sequence[str]) -> Ending:
         return describe_tools(names, self._build_search_place())
+
+    async def add_tools(self, names: Sequence[str]) -> Ending:
+        shown = self.describe_tools(names)
+        if isinstance(shown, Problem):
+            return shown
+        if self.live.passing or self.live.session.pinned:
+            return append_note(shown, NOTHING_ADDED)
+        kept = [name for name in self.live.session.added if name not in names]
+        moved = await self.sessions.add_tools(self.live, tuple(dict.fromkeys((*kept, *names)))[-MAX_ADDED:])
+        if isinstance(moved, Problem):
+            return moved
+        self.session_before = moved
+        gone = [name for name in kept if name not in self.live.session.added]
+        left = f" Taken out, because at most {MAX_ADDED} are kept: {', '.join(gone)}." if gone else ""
+        return append_note(self.describe_tools(names), f"{ADDED}{left}")
 
     def list_servers(self) -> Ending:
         return upstream_listing.list_servers(self._build_search_place())

@@ -7,10 +7,10 @@ from typing import Any
 
 from mcp_server.calls.documents import build_document_stores
 from mcp_server.calls.live_sessions import LiveSession
+from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.documents import Document, DocumentCause, Overtaken
 from mcp_server.model.phases import KIND, Log
-from mcp_server.model.policy import Policy
 from mcp_server.model.results import Code, Done, Ending, Problem, Refusal, Relayed
 from mcp_server.model.tools import Demand
 from mcp_server.policy.phases import (
@@ -30,7 +30,7 @@ ATTEMPTS = 50
 @dataclass(frozen=True)
 class PhaseLogs:
     store: Store
-    policy: Policy
+    current_policy: CurrentPolicy
 
     async def count_phase_calls(self, live: LiveSession, phase: str) -> int:
         session = live.session
@@ -43,7 +43,7 @@ class PhaseLogs:
             return
         within = _get_parent_tool(call)
         changes = may_change_workspace(call.tool, demand.effect, within)
-        step = find_counted_step(call.live.session, call.tool, self.policy.menus, within)
+        step = find_counted_step(call.live.session, call.tool, self.current_policy.policy.menus, within)
 
         def change(log: Log) -> Log:
             if step is not None and not log.count_calls_left(step):
@@ -57,7 +57,7 @@ class PhaseLogs:
         """What the call has proved by running. Where that cannot be kept, nothing is proved."""
         if call.live.session.phase is None:  # the call itself may have ended the run
             return
-        if not is_test_call(call.tool, call.arguments, _get_parent_tool(call), self.policy.read_line):
+        if not is_test_call(call.tool, call.arguments, _get_parent_tool(call), self.current_policy.policy.read_line):
             return
         code = get_ending_facts(ending).get("exit_code")
         with suppress(Refusal):

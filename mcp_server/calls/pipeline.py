@@ -275,7 +275,7 @@ class Pipeline:
             ending = await self._run_tool(call, context)
             if isinstance(ending, Problem):
                 ending = advise_reading_first(call, ending, self.current_policy.policy)
-            result = await self.result_filter.filter_ending(ending, call.tool)
+            result = await self.result_filter.filter_ending(ending, call.tool, call.request.transport)
         except (Interruption, anyio.get_cancelled_exc_class()) as stop:
             call.live.common.spending.uncount_call(call.tool)
             status = stop.recorded_as if isinstance(stop, Interruption) else "cancelled"

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import anyio
 
-from mcp_server.calls.upstream_results import filter_relayed
+from mcp_server.calls.upstream_results import filter_relayed, get_message_limit, keep_within_message
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.sanitizer import mark_untrusted, sanitize
 from mcp_server.guards.spill import Spill, spill_long_text
@@ -73,6 +73,21 @@ def append_note(ending: Ending, note: str) -> Ending:
             return ending
 
 
+def leave_out_long_pictures(done: Done, limit: int) -> Done:
+    """Leave out the pictures for which the client's messages have no room: it would take none of the result."""
+    room = limit - len(done.text)
+    kept = list[Picture | Raw]()
+    for block in done.blocks:
+        # Bytes become a third longer on their way.
+        room -= len(block.data) * 4 // 3 if isinstance(block, Picture) else 0
+        if room >= 0 or not isinstance(block, Picture):
+            kept.append(block)
+    if len(kept) == len(done.blocks):
+        return done
+    note = f"[A picture is left out: the client's messages take {limit:,} bytes. Make it smaller first.]"
+    return replace(done, text=f"{done.text}\n\n{note}", blocks=tuple(kept))
+
+
 def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:
     """Report progress, but show no more in it than the ending would."""
 
@@ -88,11 +103,15 @@ class ResultFilter:
     redactor: Redactor
     spill: Spill
 
-    async def filter_ending(self, ending: Ending, tool: Tool) -> Ending:
+    async def filter_ending(self, ending: Ending, tool: Tool, transport: str = "") -> Ending:
+        """`transport`: the client's, some of which take no long messages."""
         if isinstance(ending, Relayed):
-            return await filter_relayed(ending, tool, self.redactor, self.spill)
+            shown = await filter_relayed(ending, tool, self.redactor, self.spill)
+            return await keep_within_message(shown, tool, transport, self.spill)
         if not isinstance(ending, Done):
             return self.filter_problem(ending) if isinstance(ending, Problem) else ending
+        if ending.blocks:
+            ending = leave_out_long_pictures(ending, get_message_limit(transport))
         text = sanitize(ending.text) if ending.printed else ending.text
         text = mark_untrusted(text, ending.outside) if ending.outside is not None else text
         text = self.redactor.redact_known_values(text) if ending.verbatim else self.redactor.redact(text)

@@ -144,6 +144,11 @@ class Sessions:
         async with live.common.lock:
             return await self._move_if_changed(live, replace(live.session, mode=mode), reason)
 
+    async def add_tools(self, live: LiveSession, added: tuple[str, ...]) -> Session | Problem | None:
+        """Change which tools the session added to its list. Returns what `move` returns."""
+        async with live.common.lock:
+            return await self._move_if_changed(live, replace(live.session, added=added), "request_tools")
+
     async def change_phase(
         self, live: LiveSession, before: str | None, after: str | None, reason: str
     ) -> Session | Problem | None:
@@ -162,7 +167,7 @@ class Sessions:
             return before
         if not live.written:
             await self._ensure_written(live)
-            after = replace(live.session, mode=after.mode, phase=after.phase)
+            after = replace(live.session, mode=after.mode, phase=after.phase, added=after.added)
         before = live.session
         return await self._write_move(live, after, reason) or before
 
@@ -178,7 +183,8 @@ class Sessions:
             await self._store.write(settle)
 
     def _make_next_run(self, session: Session) -> Session:
-        return replace(session, run=self._new_id(), steps=0, stage=Stage.ACT, phase=None, reasoned=False)
+        run = self._new_id()
+        return replace(session, run=run, steps=0, stage=Stage.ACT, phase=None, reasoned=False, added=())
 
     async def advance(self, live: LiveSession, before: Session, after: Session, reason: str) -> Problem | None:
         """Advance the run to another stage, or to another run. Recorded even if the session itself is not stored."""

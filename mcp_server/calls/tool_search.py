@@ -64,7 +64,7 @@ class SearchPlace:
 
     def format_call(self, tool: Tool, mode: Mode) -> str:
         """Write the call that runs the tool from here, or the two calls."""
-        here = self.session.flat or mode.name == self.session.mode
+        here = self.session.flat or mode.name == self.session.mode or tool.name in self.session.added
         where = {"menu": self.handle} if self.handle else {}
         if self.carriers and self.fixed:
             return format_example_call(tool, None, **({} if here and where else {"mode": mode.name}), **where)

@@ -6,7 +6,8 @@ from mcp_server.calls.tool_search import MAX_CHARS, RESERVED_CHARS, SearchPlace,
 from mcp_server.model.results import Code, Done, Ending, Problem
 from mcp_server.model.text import format_count, quote_text, shorten_text
 from mcp_server.model.tools import Arguments, Tool
-from mcp_server.policy.upstream_offers import RESOURCE, find_resource
+from mcp_server.policy.upstream_names import RESOURCE
+from mcp_server.policy.upstream_offers import find_resource
 
 NONE = "No server is behind menugate here, or the user has approved none; `menugate upstreams list` shows the user."
 

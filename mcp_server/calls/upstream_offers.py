@@ -11,12 +11,13 @@ from mcp_server.calls.posture import CurrentPostures
 from mcp_server.model.context import Client, Context
 from mcp_server.model.results import Code, Ending, Refusal, Relayed
 from mcp_server.model.tools import Arguments
-from mcp_server.model.upstreams import UpstreamCaller, Upstreams, WireResult
+from mcp_server.model.upstreams import MountBinding, UpstreamCaller, Upstreams, WireResult
 from mcp_server.policy.upstream_offers import (
     OfferRoute,
     find_prompt,
     find_resource,
     find_template,
+    get_definition,
     is_allowed,
     is_offered,
     list_offers,
@@ -28,13 +29,13 @@ PROMPT_META = "menugate/prompt"
 MAX_KEPT_LINKS, MAX_KEPT_CALLERS = 2_000, 100
 
 
-async def relay_resource(server: str, prefix: str, context: Context, arguments: Arguments) -> Ending:
+async def relay_resource(server: str, binding: MountBinding, context: Context, arguments: Arguments) -> Ending:
     result = await context.upstreams.read_resource(server, str(arguments["uri"]))
     blocks = [{"type": "resource", "resource": part} for part in _read_objects(server, result, "contents")]
-    return Relayed(tuple(prefix_block(prefix, block) for block in blocks))
+    return Relayed(tuple(prefix_block(binding.uri_prefix, block) for block in blocks))
 
 
-async def relay_prompt(server: str, prefix: str, context: Context, arguments: Arguments) -> Ending:
+async def relay_prompt(server: str, binding: MountBinding, context: Context, arguments: Arguments) -> Ending:
     given = cast(Mapping[str, str], arguments.get("arguments", {}))
     result = await context.upstreams.get_prompt(server, str(arguments["name"]), given)
     messages = _read_objects(server, result, "messages")
@@ -42,7 +43,7 @@ async def relay_prompt(server: str, prefix: str, context: Context, arguments: Ar
     if not all(isinstance(one, Mapping) for one in contents):
         raise build_fault(server)
     about = {"roles": [one.get("role") for one in messages], "description": result.get("description")}
-    blocks = tuple(prefix_block(prefix, cast(Mapping[str, Any], one)) for one in contents)
+    blocks = tuple(prefix_block(binding.uri_prefix, cast(Mapping[str, Any], one)) for one in contents)
     return Relayed(blocks, extra={PROMPT_META: about})
 
 
@@ -112,7 +113,7 @@ class ServerOffers:
         servers = self.find()
         if route is None or servers is None or not is_offered(route.tool, route.arguments["uri"]):
             return False
-        await servers.subscribe(get_server(route), route.arguments["uri"], build_caller(live, client))
+        await servers.subscribe(get_server(route), route.arguments["uri"], build_caller(live, client, route))
         return True
 
     async def unfollow(self, uri: str, live: LiveSession, client: Client) -> None:
@@ -130,7 +131,7 @@ class ServerOffers:
         if route is None or servers is None:
             return None
         params = {**more, "ref": {"type": ref.get("type"), **route.arguments}}
-        result = await servers.complete(get_server(route), params, build_caller(live, client))
+        result = await servers.complete(get_server(route), params, build_caller(live, client, route))
         return self.redact_value(result.get("completion"))
 
     async def _find_allowed(self, route: OfferRoute | None, live: LiveSession) -> OfferRoute | None:
@@ -143,6 +144,7 @@ def get_server(route: OfferRoute) -> str:
     return (route.tool.written or "").partition(":")[0]
 
 
-def build_caller(live: LiveSession, client: Client) -> UpstreamCaller:
-    session = live.session
-    return UpstreamCaller(session.principal, session.id, client, lasting=not live.passing)
+def build_caller(live: LiveSession, client: Client, route: OfferRoute | None = None) -> UpstreamCaller:
+    """`route`: what was judged, if the server is to do something for it."""
+    session, definition = live.session, get_definition(route.tool) if route else ""
+    return UpstreamCaller(session.principal, session.id, client, definition=definition, lasting=not live.passing)

@@ -13,7 +13,7 @@ from mcp_server.model.context import Context, Progress
 from mcp_server.model.results import Code, Ending, Problem, Refusal, Relayed
 from mcp_server.model.tools import Arguments, LazyFunction, Tool
 from mcp_server.model.upstreams import MountBinding, ResultTrim, UpstreamCaller, Upstreams, WireResult
-from mcp_server.policy.upstream_offers import GET_PROMPT, READ_RESOURCE, is_offered, is_withheld
+from mcp_server.policy.upstream_offers import GET_PROMPT, READ_RESOURCE, get_definition, is_offered, is_withheld
 from mcp_server.policy.upstream_tools import RELAY
 from mcp_server.policy.upstream_trim import trim_result
 from mcp_server.policy.upstream_uris import list_uris, prefix_block, prefix_meta
@@ -120,12 +120,6 @@ def _passes(tool: Tool, run: LazyFunction, server: str) -> bool:
     """True if this is what the resources, or the prompts, of that server pass through."""
     runs = tool.run
     return isinstance(runs, partial) and runs.func is run and runs.args[:1] == (server,)
-
-
-def get_definition(tool: Tool) -> str:
-    """Return the digest of the server's definition that the tool was built from."""
-    run = tool.run
-    return cast(MountBinding, run.args[3]).digest if isinstance(run, partial) and run.func is RELAY else ""
 
 
 def is_tool_of(tool: Tool, server: str, name: str) -> bool:

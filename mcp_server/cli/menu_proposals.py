@@ -154,7 +154,8 @@ def write_modes(arguments: argparse.Namespace, settings: "Settings", chosen: "Se
         raise CliError(f"{str(wrong).rstrip('.')}. Nothing was written.") from None
     for path in written:
         say(f"Wrote {path}.")
-    note("Servers that are running use the new modes after a restart.")
+    if text != file.text:
+        note("Servers that are running do not know this folder yet, and use the new modes after a restart.")
 
 
 def find_menus_folder(path: Path, text: str) -> tuple[str, Path]:

@@ -104,7 +104,7 @@ async def serve_over_http(app: "App", limits: "HttpLimits | None" = None) -> Non
     )
     await serve_net(
         app.server,
-        app.configuration.policy.menus,
+        lambda: app.core.current_policy.policy.menus,
         app.notifier,
         Admission(hosts, origins, keys, limits or HttpLimits()),
         listener,

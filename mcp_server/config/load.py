@@ -44,6 +44,9 @@ class ConfigFiles:
     work_modes: Mapping[WorkMode, frozenset[Effect]]
     hosts: Hosts
     config: OperatorConfig
+    folders: tuple[Path, ...] = ()
+    """Those that the operator's file named for modes when menugate started. No call may change what is in them, and
+    that is settled at the start, so a folder that is named later counts after a restart."""
 
 
 def load_config_files(
@@ -62,16 +65,27 @@ def load_config_files(
     operator = OperatorConfig()
     if config is not None:
         operator = read_operator_config(config, findings, tools, operator_text, *get_mount_places(settings))
-    drafts = load_mode_drafts([*folders, *operator.menus], findings)
     stages = load_stages(folders[0] / "stages.yaml", findings)
     work_modes = load_work_modes(folders[0] / "work_modes.yaml", findings)
     hosts = Hosts((*operator.hosts, *load_hosts(folders[0] / "hosts.yaml", findings)))
+    menus = load_menus([*folders, *operator.menus], operator, tools, longest_name)
+    faults = (*findings.faults(), *(menus.faults if isinstance(menus, ConfigFaults) else ()))
+    if faults or isinstance(menus, ConfigFaults):
+        return ConfigFaults(tuple(sorted(set(faults))))
+    return ConfigFiles(menus, stages, work_modes, hosts, operator, operator.menus)
+
+
+def load_menus(
+    folders: Sequence[Path], operator: OperatorConfig, tools: Mapping[str, Tool], longest_name: int
+) -> Menus | ConfigFaults:
+    """Load the modes of these folders, and check them against the tools and the servers that there are."""
+    findings = FaultCollector()
+    drafts = load_mode_drafts(folders, findings)
     servers = operator.upstreams.names if operator.upstreams else ()
     faults = (*findings.faults(), *validate_tool_coverage(tools, drafts, longest_name, servers))
     if faults:
         return ConfigFaults(tuple(sorted(set(faults))))
-    modes = tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None)
-    return ConfigFiles(Menus(modes), stages, work_modes, hosts, operator)
+    return Menus(tuple(mode for draft in drafts.modes if (mode := draft.mode) is not None))
 
 
 def _make_missing_folder_faults() -> ConfigFaults:
@@ -143,10 +157,9 @@ def load_configuration(
     tools = {tool.name: tool for tool in (*CATALOG, *(tool for pack in all_packs for tool in pack.tools))}
     if duplicates := find_duplicate_tools(all_packs):
         return ConfigFaults(duplicates)
-    folders = [DATA / "menus", *(Path(folder) for pack in all_packs for folder in pack.menus), *settings.menus]
-    longest_name = max(LONGEST_NAME, 0, *(pack.longest_name for pack in all_packs))
     operator_text = read_operator_text(settings, texts or {})
-    library = load_config_files(folders, settings.config, tools, longest_name, operator_text, settings)
+    folders, longest = list_menu_folders(all_packs, settings), find_longest_name(all_packs)
+    library = load_config_files(folders, settings.config, tools, longest, operator_text, settings)
     if isinstance(library, ConfigFaults):
         return library
     own = WorkspaceConfig() if unheard else load_workspace_config(settings, texts or {})
@@ -170,6 +183,15 @@ def load_configuration(
     return apply_configuration(loaded, settings, operator_text)
 
 
+def list_menu_folders(packs: Sequence[Pack], settings: Settings) -> list[Path]:
+    """List the folders with modes, but for those that the operator's file names."""
+    return [DATA / "menus", *(Path(folder) for pack in packs for folder in pack.menus), *settings.menus]
+
+
+def find_longest_name(packs: Sequence[Pack]) -> int:
+    return max(LONGEST_NAME, 0, *(pack.longest_name for pack in packs))
+
+
 def apply_configuration(
     configuration: Configuration, settings: Settings, operator_text: str | None
 ) -> Configuration | ConfigFaults:
@@ -181,7 +203,7 @@ def apply_configuration(
     rules = compile_all_rules(operator.rules, own, trusted, tools, settings, servers)
     if isinstance(rules, ConfigFaults):
         return rules
-    policy = replace(configuration.policy, rules=rules)
+    policy = replace(configuration.policy, rules=rules, menus=configuration.library.menus)
     if configuration.mounted is not None:
         from mcp_server.config.upstream_tools import build_mounted_policy
 

@@ -28,6 +28,7 @@ from mcp_server.model.text import quote_exactly
 
 TABLES = ("stages.yaml", "work_modes.yaml", "hosts.yaml")
 """Files beside the shipped modes that are not modes. In any other folder these names are refused."""
+MODE_FILES = (".yaml", ".yml")
 MOST_FILES = 200
 LONGEST_DESCRIPTION = 600
 LAST = 1000
@@ -153,9 +154,17 @@ def _may_hide_tools(fault: ConfigFault) -> bool:
     return fault.key.split("[")[0] in CARRYING or fault.nearest in CARRYING[1:]
 
 
+def list_mode_files(folder: Path) -> list[Path]:
+    """List the files that modes are read from; none if the folder cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix in MODE_FILES and path.name[0] != ".")
+    except OSError:
+        return []
+
+
 def _read_pages(folder: Path, shipped: bool, findings: FaultCollector) -> list[Fields]:
     try:
-        names = sorted(path.name for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+        names = sorted(path.name for path in folder.iterdir() if path.suffix in MODE_FILES)
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         findings.add(SourceLocation(str(folder)), f"the menus folder cannot be read: {reason}")

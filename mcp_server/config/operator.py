@@ -130,9 +130,8 @@ def read_operator_config(
     workspace: Path | None = None,
     places: "Callable[[], MountPlaces] | None" = None,
 ) -> OperatorConfig:
-    """Read the file, or `text` if it was read before. Defaults replace faulty values, so that the rest can be checked;
-    a configuration with faults must not be used. Without `tools`, names of tools are not checked; without `workspace`,
-    the rules for single workspaces are left out, and without `places` all servers."""
+    """Read the file, or `text` if it was read before. With faults, it must not be used. Without `tools`, their names
+    are not checked; without `workspace`, rules for single workspaces are left out, and without `places` all servers."""
     parsed = FaultCollector()
     node = read_yaml_file(path, parsed) if text is None else parse_yaml(text, str(path), parsed)
     servers = _take_out_servers(node, parsed, findings)
@@ -140,6 +139,7 @@ def read_operator_config(
     if not isinstance(fields, Fields):
         return OperatorConfig()
     ceiling, listing = Profile(get_text(fields, "max_profile") or Profile.UNRESTRICTED), get_text(fields, "listing")
+    network = read_program_destinations(fields, findings)
     return OperatorConfig(
         rules=(*read_rules(fields), *_read_workspace_rules(fields, workspace, findings)),
         max_profile=ceiling,
@@ -156,12 +156,18 @@ def read_operator_config(
         out_of_band=_read_out_of_band(fields, tools, findings),
         sandbox=SandboxPolicy(get_text(fields, "sandbox") or SandboxPolicy.PREFERRED),
         limits=_read_process_limits(fields),
-        network=read_program_destinations(fields, findings),
+        network=network,
         web=read_web_access(path, fields, findings),
         review=read_reviewing(fields, findings),
         tokens=_read_tokens(fields, ceiling),
-        upstreams=servers.read(places(), "tokens" in fields.fields) if servers and places else None,
+        upstreams=_read_servers(servers, places, network if "tokens" in fields.fields else None),
     )
+
+
+def _read_servers(
+    servers: "ServerSections | None", places: "Callable[[], MountPlaces] | None", reachable: Destinations | None
+) -> "ConfiguredUpstreams | None":
+    return servers.read(places(), reachable) if servers and places else None
 
 
 def _take_out_servers(node: Node | None, parsed: FaultCollector, findings: FaultCollector) -> "ServerSections | None":

@@ -23,6 +23,7 @@ from mcp_server.config.shapes import (
 from mcp_server.config.upstream_defaults import find_default_serve
 from mcp_server.config.upstream_schema import ENTRY, FOREIGN, TRANSPORTS
 from mcp_server.config.value_references import MountPlaces, ValueReader, list_secret_names
+from mcp_server.model.destinations import Destinations, parse_address
 from mcp_server.model.posture import Profile
 from mcp_server.model.text import find_nearest_name, quote_exactly
 from mcp_server.model.tools import Effect
@@ -182,11 +183,23 @@ class EntryReader:
         for name, value in headers.items():
             if any(char in value for char in "\r\n\0"):
                 self.findings.add(get_strings(fields, "headers")[name].place, "a header must be one line")
-        if self._places.has_remote_principals and _is_private(host):
-            self._warnings.add(
-                url.place, "the address is private, so people who connect with a token cannot use this server"
-            )
+        if self._places.reachable is not None and _is_private(host):
+            self._check_reachable(url, host, find_port(address), self._places.reachable)
         return HttpTarget(address, transport, headers)
+
+    def _check_reachable(self, url: Leaf, host: str, port: int, reachable: Destinations) -> None:
+        """A private address is for the person at this machine; others reach it only if the network guard lets them."""
+        address = parse_address(host)
+        listed = reachable.has_address(address, port) if address else reachable.has_host(host, port)
+        if listed and (address is not None or host == "localhost"):
+            return
+        where = f"[{host}]" if ":" in host else host
+        how = f"list `{where}:{port}`" if address or host == "localhost" else "write its address, and list that"
+        self.findings.add(
+            url.place,
+            "the address is private, and people who connect with a token may not reach it; "
+            f"{how} under `network: allow:`, or remove the `tokens`",
+        )
 
     def _fill_in_mapping(self, fields: Fields, key: str) -> dict[str, str]:
         values = {name: self.values.fill_in(leaf) for name, leaf in get_strings(fields, key).items()}
@@ -257,6 +270,11 @@ def _find_host(url: str) -> str | None:
     except ValueError:
         return None
     return parts.hostname if parts.scheme in ("http", "https") and not parts.fragment else None
+
+
+def find_port(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _is_private(host: str) -> bool:

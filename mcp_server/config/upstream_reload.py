@@ -70,7 +70,7 @@ def find_missing_servers(menus: Menus, upstreams: ConfiguredUpstreams | None) ->
         for server in sorted(mode.servers - set(names)):
             yield (
                 f"the mode `{mode.name}` names the server {quote_exactly(server)}, which is not under `mcpServers` any "
-                "more; remove it from the mode and restart, or set `disabled: true` for it"
+                "more; remove it from the mode, or set `disabled: true` for it"
             )
 
 

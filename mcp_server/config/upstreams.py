@@ -13,6 +13,7 @@ from mcp_server.config.shapes import (
 )
 from mcp_server.config.upstream_entry import EntryReader
 from mcp_server.config.value_references import MountPlaces
+from mcp_server.model.destinations import Destinations
 from mcp_server.model.text import quote_exactly
 from mcp_server.model.upstreams import (
     Mount,
@@ -80,8 +81,9 @@ class ServerSections:
             (faults[server] if server else findings).add(place, fault.message)
         return cls(tuple(sections), faults)
 
-    def read(self, places: MountPlaces, has_remote_principals: bool) -> ConfiguredUpstreams:
-        return read_upstreams(self, replace(places, has_remote_principals=has_remote_principals))
+    def read(self, places: MountPlaces, reachable: Destinations | None) -> ConfiguredUpstreams:
+        """`reachable`: by people who connect with a token, if any do."""
+        return read_upstreams(self, replace(places, reachable=reachable))
 
 
 def _begins_with(key: str, name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Leaf
+from mcp_server.model.destinations import Destinations
 from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.model.text import quote_exactly
 from mcp_server.settings import find_variable
@@ -37,8 +38,8 @@ class MountPlaces:
     workspace: Path
     search_path: str = os.defpath
     sources: ValueSources = field(default_factory=ValueSources)
-    has_remote_principals: bool = False
-    """Whether people with tokens may connect."""
+    reachable: Destinations | None = None
+    """What people who connect with a token may reach besides public addresses; None if nobody has a token."""
 
 
 @dataclass

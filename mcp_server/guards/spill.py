@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,18 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 ONE_DAY_NS = 24 * 3600 * 10**9
 MAX_SAME_NAME = 10_000
 SUFFIX = ".txt"
+SUFFIXES: Mapping[str, str] = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "audio/wav": ".wav",
+    "audio/mpeg": ".mp3",
+    "application/pdf": ".pdf",
+}
+"""How the name of a file ends, by the type of what is in it; any other ends in `OTHER_SUFFIX`."""
+OTHER_SUFFIX = ".bin"
+SPILLED = (SUFFIX, OTHER_SUFFIX, *SUFFIXES.values())
 NOTE_ROOM = 1_000
 
 
@@ -90,12 +103,18 @@ class Spill:
 
     def keep_text(self, text: str, name: str) -> Path:
         """Write the text to a new file named roughly `name`; raises `OSError` if that fails."""
+        return self._keep(text.encode("utf-8", "backslashreplace"), name, SUFFIX)
+
+    def keep_bytes(self, data: bytes, media_type: str, name: str) -> Path:
+        """Write the bytes to a new file named roughly `name`; raises `OSError` if that fails."""
+        return self._keep(data, name, SUFFIXES.get(media_type, OTHER_SUFFIX))
+
+    def _keep(self, data: bytes, name: str, suffix: str) -> Path:
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:60] or "result"
-        data = text.encode("utf-8", "backslashreplace")
         folder = self._open_folder(create=True)
         try:
             for number in range(1, MAX_SAME_NAME):
-                path = f"{stem}{SUFFIX}" if number == 1 else f"{stem}-{number}{SUFFIX}"
+                path = f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}"
                 with suppress(FileExistsError):
                     self._write_file(folder, path, data)
                     return self.folder / path
@@ -124,7 +143,7 @@ class Spill:
                 old = [
                     entry.name
                     for entry in found
-                    if entry.name.endswith(SUFFIX)
+                    if entry.name.endswith(SPILLED)
                     and entry.is_file(follow_symlinks=False)
                     and now_ns - entry.stat(follow_symlinks=False).st_mtime_ns > older_than_ns
                 ]

@@ -132,6 +132,10 @@ class Navigator(Protocol):
         """Show the whole schemas of tools."""
         ...
 
+    async def add_tools(self, names: Sequence[str]) -> "Ending":
+        """Add tools of any mode to the session's list until the run ends, and show their schemas."""
+        ...
+
     def list_servers(self) -> "Ending":
         """List the servers behind menugate."""
         ...

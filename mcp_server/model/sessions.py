@@ -51,6 +51,9 @@ class Session:
     held: Hold | None = None
     """The hold that pauses it. Not stored with the session, because it belongs to the user and may apply to all of
     their sessions."""
+    added: tuple[str, ...] = ()
+    """The tools that it added to its list with `request_tools`, until the run ends. They are in every mode then, which
+    allows no more than their own modes do."""
     place: str = ""
     """Which of the session's places this is: each has a mode, a menu handle, reads and todos of its own."""
 
@@ -62,7 +65,7 @@ class Session:
     @property
     def listing_key(self) -> tuple[object, ...]:
         """What the session's list of tools depends on."""
-        return self.mode, self.stage, self.phase, self.reasoned
+        return self.mode, self.stage, self.phase, self.reasoned, self.added
 
 
 PLACE = "~"

@@ -154,7 +154,14 @@ def check_mode(case: DecisionCase) -> Decision | None:
         return None
     if case.tool.name in case.policy.menus.tools_everywhere and not case.session.pinned:
         return None
+    if is_added(case.tool.name, case.session, case.policy):
+        return None
     return refusals.refuse_wrong_mode(case.tool, case.session, case.policy)
+
+
+def is_added(tool: str, session: Session, policy: Policy) -> bool:
+    """True if the session added it to its list, and it is still in some mode."""
+    return tool in session.added and not session.pinned and bool(policy.menus.find_modes_with(tool))
 
 
 def check_stage(case: DecisionCase) -> Decision | None:
@@ -316,12 +323,13 @@ def decide(tool: Tool | None, call: Call, session: Session, posture: Posture, po
 
 
 def list_visible_tools(session: Session, posture: Posture, policy: Policy) -> tuple[str, ...]:
-    """List the meta-tools, those that are everywhere, and those of the session's mode (of all modes, if the list is
-    flat), in menu order. An endpoint for one mode has nothing but that mode."""
+    """List the meta-tools, those that are everywhere, those of the session's mode (of all modes, if the list is flat),
+    in menu order, and those that the session added. An endpoint for one mode has nothing but that mode."""
     mode = policy.menus.by_name.get(session.mode)
     modes = policy.menus if session.flat else (mode,) if mode else ()
     everywhere = () if session.pinned else policy.menus.tools_everywhere
-    names = dict.fromkeys((*META_TOOLS, *everywhere, *(tool for mode in modes for tool in mode.tools)))
+    of_modes = (tool for mode in modes for tool in mode.tools)
+    names = dict.fromkeys((*META_TOOLS, *everywhere, *of_modes, *session.added))
     return tuple(name for name in names if _is_visible(name, session, posture, policy))
 
 

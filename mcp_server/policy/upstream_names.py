@@ -11,6 +11,8 @@ WRITABLE = re.compile(r"[\w./-]+", re.ASCII)
 """What a rule or a menu can say of a tool's own name."""
 UNCHANGED = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """The names that a server without a prefix keeps: every revision of the protocol accepts them."""
+RESOURCE, PROMPT = "resource", "prompt"
+"""What rules and modes call the resources and the prompts of a server, after its name."""
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -42,5 +44,8 @@ def hash_name(text: str) -> str:
 
 
 def format_written_name(server: str, tool: str) -> str:
-    """Write the tool as rules and menus do, `server:tool`."""
+    """Write the tool as rules and menus do, `server:tool`. A name that they cannot say, or that means something else
+    there, becomes or gets a short hash."""
+    if tool in (RESOURCE, PROMPT):
+        return f"{server}:{tool}_{hash_name(tool)}"
     return f"{server}:{tool if WRITABLE.fullmatch(tool) else hash_name(tool)}"

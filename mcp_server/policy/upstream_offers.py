@@ -16,14 +16,13 @@ from mcp_server.model.posture import Posture
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import CONTROLS, INVISIBLE
 from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, LazyFunction, RuleSubject, Schema, Tool
-from mcp_server.model.upstreams import Definition, HttpTarget, Mount
+from mcp_server.model.upstreams import Definition, HttpTarget, Mount, MountBinding
 from mcp_server.policy.decision import decide
 from mcp_server.policy.upstream_effects import LOWEST
-from mcp_server.policy.upstream_names import UNCHANGED, slug_tool
-from mcp_server.policy.upstream_pins import JudgedCatalogue
+from mcp_server.policy.upstream_names import PROMPT, RESOURCE, UNCHANGED, slug_tool
+from mcp_server.policy.upstream_pins import JudgedCatalogue, compute_mount_digest
 from mcp_server.policy.upstream_uris import find_view, matches_template, prefix_block, prefix_uri, strip_uri
 
-RESOURCE, PROMPT = "resource", "prompt"
 READ_RESOURCE = LazyFunction("mcp_server.calls.upstream_offers:relay_resource")
 GET_PROMPT = LazyFunction("mcp_server.calls.upstream_offers:relay_prompt")
 URI_SCHEMA: Schema = {
@@ -54,10 +53,23 @@ class OfferRoute:
     arguments: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class _Withheld:
+    """What a server lists and you have not approved."""
+
+    uris: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+
+
 def build_offer_tools(mount: Mount, judged: JudgedCatalogue) -> Iterator[Tool]:
     """Build the tools through which the approved resources and prompts of a server pass."""
     offered = judged.offered
-    withheld = frozenset(one.part.name for one in judged.quarantined if one.part.kind == "resource")
+    withheld = _Withheld(
+        *(
+            tuple(one.part.name for one in judged.quarantined if one.part.kind == kind)
+            for kind in ("resource", "template")
+        )
+    )
     views = [{"uri": uri} for tool in offered.tools if (uri := find_view(tool.get("_meta"))) is not None]
     if offered.resources or offered.templates or views:
         listed: dict[str, Any] = {"resources": offered.resources, "templates": offered.templates}
@@ -79,7 +91,7 @@ def _build_tool(
         profile=LOWEST[effect],
         effect=effect,
         stages=WARMUP | ACTING | REVIEWING,
-        run=partial(run, mount.name, mount.uri_prefix),
+        run=partial(run, mount.name, MountBinding(compute_mount_digest(mount), mount.uri_prefix)),
         written=f"{mount.name}:{kind}",
         subject=(subject, RuleSubject.TEXT),
         timeout=mount.call_seconds,
@@ -102,6 +114,13 @@ def add_offers_to_modes(menus: Menus, written: Mapping[str, frozenset[str]], too
 
 def _get_server(tool: Tool) -> str:
     return (tool.written or "").partition(":")[0]
+
+
+def get_definition(tool: Tool) -> str:
+    """Return the digest of the server's definition that this was built from, whether a tool or what offers pass."""
+    run = tool.run
+    bound = run.args if isinstance(run, partial) else ()
+    return next((one.digest for one in bound if isinstance(one, MountBinding)), "")
 
 
 def list_offers(kind: str, session: Session, posture: Posture, policy: Policy) -> Iterator[Definition]:
@@ -179,7 +198,7 @@ def is_offered(tool: Tool, uri: str) -> bool:
     """True if the server lists this address of its own, if a tool shows it as its view, or if a template describes
     it."""
     offers = tool.offers or {}
-    if is_withheld(tool, uri):
+    if uri in _get_withheld(tool).uris:
         return False
     if any(one["uri"] == uri for kind in ("resources", "views") for one in offers.get(kind, ())):
         return True
@@ -187,5 +206,10 @@ def is_offered(tool: Tool, uri: str) -> bool:
 
 
 def is_withheld(tool: Tool, uri: str) -> bool:
-    """True if the server lists it, and you have not approved it as it is."""
-    return uri in (tool.offers or {}).get("withheld", ())
+    """True if the server lists it, or a template that describes it, and you have not approved that as it is."""
+    withheld = _get_withheld(tool)
+    return uri in withheld.uris or any(matches_template(one, uri) for one in withheld.templates)
+
+
+def _get_withheld(tool: Tool) -> _Withheld:
+    return (tool.offers or {}).get("withheld", _Withheld())

@@ -57,7 +57,7 @@ class ToolBuilder:
         """Build the tools of one server. `approved`: what it says about what they do counts."""
         tools: dict[str, Tool] = {}
         aside: list[SetAside] = []
-        listed: set[str] = set()
+        listed, written = set[str](), set[str | None]()
         for definition in definitions:
             name = definition.get("name")
             try:
@@ -66,7 +66,10 @@ class ToolBuilder:
                 tool = self._build_tool(mount, definition, approved)
                 if tool.name in tools:
                     raise UnusableTool(f"its name here would be {quote_text(tool.name)}, which another tool has")
+                if tool.written in written:
+                    raise UnusableTool(f"rules could not tell it from another tool, {quote_text(tool.written or '')}")
                 tools[tool.name] = tool
+                written.add(tool.written)
             except UnusableTool as unusable:
                 aside.append(SetAside(mount.name, to_one_line(str(name)), str(unusable)))
             if isinstance(name, str):

@@ -99,7 +99,7 @@ def stop_runs(tx: Transaction, principal: str, session: str | None, run: str, re
     posture_changes.close_requests(tx, principal, session, posture_changes.STOPPED)
     changed: list[StoredSession] = []
     for number, (id, place) in enumerate(first_places.items(), 1):
-        after = replace(place, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False)
+        after = replace(place, run=f"{run}-{number}", steps=0, stage=Stage.ACT, reasoned=False, added=())
         result = move_session(tx, place, after, {"reason": "stop", "scope": "now"})
         assert isinstance(result, StoredSession), "read in the same transaction"
         # This has moved the session's other places too.

@@ -26,7 +26,7 @@ def get_run_progress(session: Session) -> tuple[object, ...]:
     return tuple(getattr(session, name) for name in SHARED)
 
 
-def _session_from_row(row: Mapping[str, Any]) -> StoredSession:
+def _session_from_row(row: dict[str, Any]) -> StoredSession:
     stage = Stage(row["stage"]) if row["stage"] in list(Stage) else None
     id, _, place = row["id"].partition(PLACE)
     session = Session(
@@ -41,6 +41,7 @@ def _session_from_row(row: Mapping[str, Any]) -> StoredSession:
         pinned=bool(row["pinned"]),
         reasoned=bool(row["reasoned"]),
         phase=row["phase"],
+        added=tuple(row.get("added", "").split()),
     )
     return StoredSession(session, row["handle_digest"], row["created"], row["used"])
 
@@ -75,9 +76,9 @@ def put_session(tx: Transaction, put: Session, handle_digest: str | None) -> Sto
     now = tx.clock.now_ns()
     tx.run(
         "INSERT INTO sessions"
-        " (id, principal, mode, stage, run, steps, version, pinned, reasoned, phase, handle_digest, created, used)"
-        " VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :reasoned, :phase, :digest,"
-        " :now, :now)"
+        " (id, principal, mode, stage, run, steps, version, pinned, reasoned, phase, added, handle_digest, created,"
+        " used) VALUES (:id, :principal, :mode, :stage, :run, :steps, :version, :pinned, :reasoned, :phase, :added,"
+        " :digest, :now, :now)"
         " ON CONFLICT (id) DO UPDATE SET used = excluded.used,"
         " handle_digest = coalesce(excluded.handle_digest, sessions.handle_digest)",
         **_build_columns(put),
@@ -102,6 +103,7 @@ def _build_columns(one: Session) -> dict[str, Any]:
         "pinned": int(one.pinned),
         "reasoned": int(one.reasoned),
         "phase": one.phase,
+        "added": " ".join(one.added),
     }
 
 
@@ -117,7 +119,7 @@ def move_session(
     settled = replace(after, id=before.id, place=before.place, principal=before.principal, version=before.version + 1)
     tx.run(
         "UPDATE sessions SET mode = :mode, stage = :stage, run = :run, steps = :steps, version = :version,"
-        " pinned = :pinned, reasoned = :reasoned, phase = :phase, used = :now WHERE id = :id",
+        " pinned = :pinned, reasoned = :reasoned, phase = :phase, added = :added, used = :now WHERE id = :id",
         **{name: value for name, value in _build_columns(settled).items() if name != "principal"},
         now=tx.clock.now_ns(),
     )
@@ -137,7 +139,7 @@ def _move_other_places(tx: Transaction, before: Session, after: Session) -> None
     """Bring the session's other places to the same point in the run."""
     tx.run(
         "UPDATE sessions SET stage = :stage, run = :run, reasoned = :reasoned, phase = :phase, version = version + 1,"
-        " steps = CASE WHEN :run = :was THEN steps ELSE 0 END"
+        " steps = CASE WHEN :run = :was THEN steps ELSE 0 END, added = CASE WHEN :run = :was THEN added ELSE '' END"
         " WHERE (id = :session OR substr(id, 1, :length) = :stem) AND id <> :id AND run = :was",
         **{name: value for name, value in _build_columns(after).items() if name in ("id", *SHARED)},
         was=before.run,

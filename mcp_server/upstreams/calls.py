@@ -38,10 +38,27 @@ from mcp_server.upstreams.questions import (
     list_elicitations,
     read_round_of_result,
 )
+from mcp_server.upstreams.visits import (
+    FINISH_SECONDS,
+    build_unfinished_refusal,
+    build_unseen_refusal,
+    check_consent,
+    list_addresses,
+    read_visit,
+)
 
 CANCEL_SECONDS = 1.0
 """For telling a server that nobody waits for its answer."""
 MAX_ROUNDS = 20
+LOST_ANSWERS: Mapping[str, str] = {
+    "SSE stream ended": "the connection ended before its answer",
+    "SSE stream failed": "the connection failed before its answer",
+    "Server returned an error response": "it answers with an HTTP error",
+    "Unexpected content type": "its answer is neither JSON nor a stream of events",
+    "Failed to parse": "its answer is not a JSON-RPC message",
+    "server answered a request with 202": "it took the call and sent no answer",
+}
+"""How the errors begin that the SDK's HTTP transport gives in the server's place, and what they mean."""
 
 
 class Parked(Exception):
@@ -77,6 +94,8 @@ class UpstreamCall:
     _in_turn: Connection | None = None
     _done: bool = False
     _sent_again: bool = False
+    _visited: set[str] = field(default_factory=set[str])
+    """The addresses that the user was sent to."""
     _seconds_left: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -178,8 +197,13 @@ class UpstreamCall:
                         connection.peer.close(LinkClosed("the server has forgotten the session"))
                         await self._send(self.params)
                         continue
+                    if (lost := self._find_lost_answer(error)) is not None:
+                        raise self._build_fault(lost)
                     connection.answered += 1
-                    raise self._build_error(error)
+                    if (visit := read_visit(error)) is None:
+                        raise self._build_error(error)
+                    self._begin_visit(visit)
+                    return None
                 case Noticed(method, params):
                     await self._pass_on(method, params)
                 case Asked() as asked:
@@ -193,6 +217,13 @@ class UpstreamCall:
             return False
         self._sent_again = True
         return True
+
+    def _find_lost_answer(self, error: UpstreamError) -> LinkClosed | None:
+        if not isinstance(self.instance.mount.target, HttpTarget):
+            return None
+        return next(
+            (LinkClosed(says) for begins, says in LOST_ANSWERS.items() if error.message.startswith(begins)), None
+        )
 
     async def _get_next(self) -> tuple[Connection, InboxItem]:
         assert self._connection is not None and self._request is not None
@@ -222,6 +253,13 @@ class UpstreamCall:
         if self.rounds > MAX_ROUNDS:
             raise self._build_fault(LinkClosed(f"it asked more than {MAX_ROUNDS} times"))
         self.round = new
+
+    def _begin_visit(self, visit: Round) -> None:
+        addresses = set(list_addresses(visit))
+        if addresses <= self._visited:
+            raise build_unfinished_refusal(self.instance.mount.name)
+        self._visited |= addresses
+        self._begin_round(visit)
 
     async def _answer(self, current: Round) -> None:
         """Ask the user, and bring the server the answers; or raise `Parked`."""
@@ -266,13 +304,28 @@ class UpstreamCall:
     async def _send_answers(self, current: Round, answers: Answers | UpstreamError) -> None:
         """Send the request again with the answers in it, as the newest revision does."""
         if isinstance(answers, UpstreamError):
-            raise self._build_error(answers)
+            name = self.instance.mount.name
+            raise build_unseen_refusal(name, current) if current.refused else self._build_error(answers)
         assert self._connection is not None and self._request is not None
+        if current.refused:
+            check_consent(self.instance.mount.name, answers)
+            await self._wait_for_visit(self._request, set(list_elicitations(current.questions.values())))
+            answers = {}
         self._connection.finish(self._request)
         more: dict[str, Any] = {} if current.state is None else {"requestState": current.state}
         if answers:
             more["inputResponses"] = dict(answers)
         await self._send({**self.params, **more})
+
+    async def _wait_for_visit(self, request: OpenRequest, elicitations: set[str]) -> None:
+        """Wait until the server says that the user is done in the browser; not every server does."""
+        with anyio.move_on_after(FINISH_SECONDS):
+            while elicitations:
+                item = await request.get()
+                if isinstance(item, Noticed):
+                    await self._pass_on(item.method, item.params)
+                    if item.method == ELICITATION_DONE:
+                        elicitations.discard(str(item.params.get("elicitationId")))
 
     # What does the caller get to know?
 

@@ -73,6 +73,7 @@ class Connection:
     """Who was asked to open an address, and for which call, by the server's own name for it."""
     answered: int = 0
     """Calls that it answered."""
+    on_first_question: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     watchers: list[Callable[[Noticed], None]] = field(default_factory=list[Callable[[Noticed], None]])
     """Receive everything that the server says of its own accord."""
     peer: Peer = field(init=False)
@@ -136,9 +137,16 @@ class Connection:
         return {"roots": [{"uri": self.workspace, "name": "workspace"}]}
 
     def _hand_over(self, asked: Asked) -> None:
-        self.asks = True
+        self.note_asking()
         self._unclear.append(asked)
         self.settle_questions()
+
+    def note_asking(self) -> None:
+        """Remember that the server asks, and tell whoever may hold it later."""
+        if not self.asks:
+            self.asks = True
+            for tell in self.on_first_question:
+                tell()
 
     def settle_questions(self) -> None:
         """Hand over the questions of which it is clear by now whose they are. A call that waits for an answer asks

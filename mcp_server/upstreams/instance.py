@@ -184,7 +184,7 @@ class UpstreamInstance:
                         tasks.cancel_scope.cancel()
                         return find_reason(error)
                     limit.deadline = math.inf
-                    connection.asks = self.asks
+                    connection.asks |= self.asks
                     slot()
                     self._connection, self.used = connection, time.monotonic()
                     self._set_state(UpstreamState.READY)

@@ -33,6 +33,8 @@ class Round:
     """The server's request that these answer; None if the answers go into a new request of ours."""
     state: str | None = None
     """What the server wants to see again with the answers."""
+    refused: bool = False
+    """The server refused the call until the user has been at the addresses in these questions."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(12))
 
     def name_for_client(self, key: str) -> str:

@@ -55,6 +55,7 @@ class UpstreamServers:
     """The principal who runs this server. Others may be remote, and never share an instance with them."""
     on_change: Callable[[UpstreamChange], None] = lambda _: None
     redact: Callable[[str], str] = str
+    """Masks every secret that is known; what it changes has one in it."""
     _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
     _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])

@@ -4,6 +4,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -51,7 +52,11 @@ class SseEndpoint:
             self.open -= 1
 
 
-def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
+GetMenus: TypeAlias = Callable[[], Menus]
+"""Returns those that are in force now."""
+
+
+def build_application(server: MenuServer, menus: GetMenus, limits: HttpLimits, ready: Callable[[], bool]) -> Starlette:
     manager = StreamableHTTPSessionManager(
         app=server,
         security_settings=SDK_CHECKS_OFF,
@@ -63,8 +68,8 @@ def build_application(server: MenuServer, menus: Menus, limits: HttpLimits, read
     endpoint = StreamableHTTPASGIApp(manager)
 
     async def serve_mode(scope: Scope, receive: Receive, send: Send) -> None:
-        if menus.by_name.get(scope["path_params"]["mode"]) is None:
-            names = ", ".join(f"/mcp/{mode.name}" for mode in menus)
+        if menus().by_name.get(scope["path_params"]["mode"]) is None:
+            names = ", ".join(f"/mcp/{mode.name}" for mode in menus())
             await PlainTextResponse(f"there is no such mode; the modes are {names}", 404)(scope, receive, send)
             return
         await endpoint(scope, receive, send)

@@ -18,6 +18,9 @@ from mcp_server.wire.caller import Caller
 from mcp_server.wire.revisions import COMPLETE, SHOWN, UNCACHED, shape_result
 from mcp_server.wire.translate import prepare_tool
 
+MAX_READY = 500
+"""Lists that are kept as bytes: sessions can add tools in any order."""
+
 
 class EncodedTools(list[dict[str, Any]]):
     """Tools in list order, with their JSON for transports that let us write bytes."""
@@ -85,7 +88,7 @@ class Listings:
         if not has_carriers(face, session):
             return list_visible_tools(session, posture, self.policy)
         names = list_visible_tools(
-            session if face is Listing.CARRIED else replace(session, mode=None), posture, self.policy
+            session if face is Listing.CARRIED else replace(session, mode=None, added=()), posture, self.policy
         )
         meta = tuple(name for name in names if self.policy.tools[name].meta)
         return (*meta, *CARRIERS, *names[len(meta) :])
@@ -126,6 +129,8 @@ class Listings:
             shown = EncodedTools(tools[name] for name in names)
             shown.keys = tuple(map(self._get_key, names))
             ready = shape_result({"tools": shown, **COMPLETE, **UNCACHED}, caller.protocol, self.stamp)
+            if len(self._ready) >= MAX_READY:
+                self._ready.clear()
             self._ready[key] = ready
         return ready
 

@@ -31,7 +31,7 @@ async def serve_stdio(server: MenuServer) -> None:
 
 async def serve_net(
     server: MenuServer,
-    menus: Menus,
+    get_menus: Callable[[], Menus],
     notices: Notifier,
     admission: "Admission",
     bound: socket.socket,
@@ -49,7 +49,7 @@ async def serve_net(
         set_signal_handler(close_and_end)
         announce()
 
-    application = build_application(server, menus, admission.limits, lambda: True)
+    application = build_application(server, get_menus, admission.limits, lambda: True)
     await serve_http(application, admission, bound, close_streams_at_end)
     set_signal_handler(ignore_signal)
 

@@ -1,5 +1,6 @@
 """May a call read only the resource that was decided about, and only one that its server offers or has named?"""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,12 +10,13 @@ from mcp_server.calls.upstream_offers import MAX_KEPT_LINKS, KnownLinks, relay_p
 from mcp_server.calls.upstreams import GrantedUpstreams
 from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Refusal, Relayed
-from mcp_server.model.upstreams import UpstreamCaller
-from tests.policy.test_upstream_offers import TOOL, build_policy
+from mcp_server.model.upstreams import MountBinding, UpstreamCaller
+from tests.policy.test_upstream_offers import CATALOGUE, TOOL, build_policy
 
 pytestmark = pytest.mark.anyio
 TOOLS = build_policy().tools
 READ = TOOLS["notes:resource"]
+BINDING = MountBinding("digest", "notes")
 
 
 class Reached:
@@ -58,6 +60,21 @@ async def test_a_link_opens_its_own_address_to_its_own_principal() -> None:
     assert not links.has("you", "notes", "memo://linked") and not links.has("me", "other", "memo://linked")
 
 
+async def test_a_link_does_not_open_what_a_template_describes_that_is_not_approved() -> None:
+    more = ({"uriTemplate": "memo://nights/{night}"}, {"uriTemplate": "memo://{+anything}"})
+    links, tools = KnownLinks(), build_policy(now=replace(CATALOGUE, templates=(*CATALOGUE.templates, more[0]))).tools
+    for uri, opens in (("memo://nights/one", False), ("memo://linked", True), ("memo://days/one", True)):
+        port = granted(tools["notes:resource"], {"uri": uri}, links)
+        port.note_links("notes", [uri])
+        if opens:
+            assert await port.read_resource("notes", uri)
+            continue
+        with pytest.raises(Refusal):
+            await port.read_resource("notes", uri)
+    wide = build_policy(now=replace(CATALOGUE, templates=(*CATALOGUE.templates, more[1]))).tools["notes:resource"]
+    assert await granted(wide, {"uri": "memo://a"}).read_resource("notes", "memo://a"), "it is listed and approved"
+
+
 def test_links_are_forgotten_at_some_point() -> None:
     links = KnownLinks()
     links.add("me", "s", [f"memo://{number}" for number in range(MAX_KEPT_LINKS + 1)])
@@ -79,11 +96,11 @@ async def test_only_the_prompt_that_was_decided_about_is_got(arguments: dict[str
 
 async def test_contents_and_messages_keep_all_but_their_addresses() -> None:
     context = cast(Context, SimpleNamespace(upstreams=granted(READ, {"uri": "memo://a"})))
-    read = await relay_resource("notes", "notes", context, {"uri": "memo://a"})
+    read = await relay_resource("notes", BINDING, context, {"uri": "memo://a"})
     assert isinstance(read, Relayed)
     assert read.blocks == ({"type": "resource", "resource": {"uri": "memo://notes/a", "text": "there"}},)
     context = cast(Context, SimpleNamespace(upstreams=granted(TOOLS["notes:prompt"], {"name": "plan"})))
-    got = await relay_prompt("notes", "notes", context, {"name": "plan"})
+    got = await relay_prompt("notes", BINDING, context, {"name": "plan"})
     assert isinstance(got, Relayed) and got.text == "plan"
     assert got.extra == {"menugate/prompt": {"roles": ["user"], "description": None}}
 
@@ -95,4 +112,4 @@ async def test_what_is_no_result_is_a_fault_of_the_server(result: dict[str, Any]
             return result
 
     with pytest.raises(Refusal, match="not MCP"):
-        await relay_resource("notes", "", cast(Context, SimpleNamespace(upstreams=Broken())), {"uri": "memo://a"})
+        await relay_resource("notes", BINDING, cast(Context, SimpleNamespace(upstreams=Broken())), {"uri": "memo://a"})

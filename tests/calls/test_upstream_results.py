@@ -1,5 +1,6 @@
 """Does another server's result reach the client as it was sent, without secrets, and never longer than it can take?"""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,10 @@ WHOLE: dict[str, Any] = {
 }
 
 
-async def show(result: dict[str, Any], folder: Path, tool: Tool | None = None) -> Ending:
+async def show(result: dict[str, Any], folder: Path, tool: Tool | None = None, transport: str = "") -> Ending:
     (folder / "state").mkdir(mode=0o700)
     shown = ResultFilter(Redactor([SECRET]), Spill(folder / "state" / "spill"))
-    return await shown.filter_ending(read_result("server", result), tool or made("server_tool"))
+    return await shown.filter_ending(read_result("server", result), tool or made("server_tool"), transport)
 
 
 @pytest.mark.anyio
@@ -67,6 +68,43 @@ async def test_a_long_text_goes_to_a_file(tmp_path: Path) -> None:
     shown = await show({"content": content}, tmp_path, made("server_tool", max_result_chars=5_000))
     assert len(shown.text) < 8_000 and shown.text.count("Continue with Read") == 2
     assert len(list((tmp_path / "state" / "spill").iterdir())) == 2
+
+
+PICTURE = {"type": "image", "data": base64.b64encode(bytes(600_000)).decode(), "mimeType": "image/png"}
+SOUND = {"type": "audio", "data": PICTURE["data"], "mimeType": "audio/x-own"}
+BLOB = {"type": "resource", "resource": {"uri": "memo://c", "blob": PICTURE["data"], "mimeType": "application/pdf"}}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("transport", "kept"), [("stdio", 3), ("", 3), ("http", 1), ("sse", 1)])
+async def test_bytes_that_no_longer_fit_go_to_files(tmp_path: Path, transport: str, kept: int) -> None:
+    """A client over HTTP takes no event above a megabyte."""
+    shown = await show({"content": [PICTURE, SOUND, BLOB]}, tmp_path, transport=transport)
+    assert isinstance(shown, Relayed)
+    assert list(shown.blocks[:kept]) == [PICTURE, SOUND, BLOB][:kept]
+    spilled = sorted((tmp_path / "state" / "spill").glob("*"))
+    assert [path.suffix for path in spilled] == [".bin", ".pdf"][: 3 - kept]
+    assert all(path.read_bytes() == bytes(600_000) and str(path) in repr(shown.blocks) for path in spilled)
+    if kept == 1:
+        assert shown.blocks[1]["type"] == "text"
+        resource = shown.blocks[2]["resource"]
+        assert resource["uri"] == "memo://c" and resource["mimeType"] == "text/plain" and "blob" not in resource
+    assert len(json.dumps(shown.blocks)) < (1 << 20) or transport in ("stdio", "")
+
+
+@pytest.mark.anyio
+async def test_bytes_leave_room_for_the_rest(tmp_path: Path) -> None:
+    words = {"type": "text", "text": "\u4e2d" * 100_000}
+    tool = made("server_tool", max_result_chars=200_000)
+    shown = await show({"content": [words, PICTURE]}, tmp_path, tool, transport="http")
+    assert isinstance(shown, Relayed) and shown.blocks[0] == words and shown.blocks[1]["type"] == "text"
+
+
+@pytest.mark.anyio
+async def test_bytes_that_are_no_base64_are_kept_as_they_came(tmp_path: Path) -> None:
+    await show({"content": [{**PICTURE, "data": "\u00e4" * 6_000_000}]}, tmp_path)
+    (kept,) = (tmp_path / "state" / "spill").iterdir()
+    assert kept.suffix == ".png" and kept.read_text() == "\u00e4" * 6_000_000
 
 
 @pytest.mark.anyio

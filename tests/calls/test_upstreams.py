@@ -8,10 +8,11 @@ from typing import Any, cast
 import pytest
 
 from mcp_server.calls.request import ResolvedCall
-from mcp_server.calls.upstreams import GrantedUpstreams, get_definition, is_tool_of, read_result
+from mcp_server.calls.upstreams import GrantedUpstreams, is_tool_of, read_result
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.tools import LazyFunction
 from mcp_server.model.upstreams import Mount, StdioTarget, UpstreamCaller, Upstreams
+from mcp_server.policy.upstream_offers import get_definition
 from mcp_server.policy.upstream_pins import compute_mount_digest
 from mcp_server.policy.upstream_tools import RELAY, build_run
 from tests.config.samples import made

@@ -36,7 +36,7 @@ async def house(workspace: Path, home: Path, *packs: Pack, **flags: str) -> Asyn
 async def over_http(one: App) -> AsyncGenerator[Served]:
     """Without our door in front: whoever asks is the person whose process this is."""
     bound = open_listening_socket("127.0.0.1", 0)
-    app = build_application(one.server, one.configuration.policy.menus, HttpLimits(), lambda: True)
+    app = build_application(one.server, lambda: one.core.current_policy.policy.menus, HttpLimits(), lambda: True)
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[bound]))

@@ -175,9 +175,30 @@ def test_a_secret_in_an_argument_is_a_warning(tmp_path: Path) -> None:
     assert "will show up in command lines" in upstreams.warnings[0].fault.message
 
 
-def test_a_private_address_is_a_warning_where_people_connect_with_tokens(tmp_path: Path) -> None:
-    token = f"tokens: [{{principal: ann, sha256: {'a' * 64}}}]\n"
-    for host, warned in (("10.0.0.1", True), ("localhost", True), ("[::1]", True), ("example.org", False)):
-        servers = f"mcpServers: {{a: {{url: 'http://{host}:1/mcp'}}}}\n"
-        assert read(servers, tmp_path).warnings == ()
-        assert bool(read(token + servers, tmp_path).warnings) is warned
+@pytest.mark.parametrize(
+    ("host", "allowed", "says"),
+    [
+        ("10.0.0.1:1", "", "list `10.0.0.1:1` under `network: allow:`"),
+        ("10.0.0.1:1", "10.0.0.0/8:1", ""),
+        ("10.0.0.1:1", "10.0.0.1:2", "list `10.0.0.1:1`"),
+        ("10.0.0.1:1", "'*:1'", "list `10.0.0.1:1`"),
+        ("localhost", "", "list `localhost:80`"),
+        ("localhost:1", "localhost:1", ""),
+        ("[::1]:1", "", "list `[::1]:1`"),
+        ("[::1]:1", "'[::1]:1'", ""),
+        ("nas.local", "", "write its address, and list that"),
+        ("nas.local", "nas.local", "write its address, and list that"),
+        ("example.org", "", ""),
+    ],
+)
+def test_a_private_address_is_a_fault_where_people_connect_with_tokens(
+    tmp_path: Path, host: str, allowed: str, says: str
+) -> None:
+    token = f"tokens: [{{principal: ann, sha256: {'a' * 64}}}]\nnetwork: {{allow: [{allowed}]}}\n"
+    servers = f"mcpServers: {{a: {{url: 'http://{host}/mcp'}}, b: {{command: ./server}}}}\n"
+    assert len(read(servers, tmp_path).mounts) == 2
+    upstreams = read(token + servers, tmp_path)
+    assert [mount.name for mount in upstreams.mounts] == (["b"] if says else ["a", "b"])
+    assert [says in str(fault) and "mcpServers.a.url" in str(fault) for fault in upstreams.faults] == [True] * bool(
+        says
+    )

@@ -133,3 +133,59 @@ def test_a_need_that_no_tool_has_still_gets_modes(workspace: Path, home: Path) -
         assert not answer["isError"]
         assert said(answer).startswith("No tool has these words.")
         assert answer["structuredContent"]["modes"] == ["swe", "git", "data"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_tool_that_was_added_is_in_every_list_until_the_run_ends(workspace: Path, home: Path, era: str) -> None:
+    with pipe(workspace, home, "--listing", "masked") as one:
+        one.hello(era=era)
+        answer = ask(one, tool_names=["fs_list_directory"], add=True)
+        assert "Call: fs_list_directory {" in said(answer) and "in your list until the run ends" in said(answer)
+        for mode in ("integrations", "swe"):
+            one.call("menu_enter", mode=mode)
+            assert one.names()[-1] == "fs_list_directory"
+            assert not one.call("fs_list_directory", path=".")["isError"]
+        one.call("menu_exit")
+        assert "fs_list_directory" in one.names()
+        one.call("complete", final_answer="done")
+        assert "fs_list_directory" not in one.names()
+        assert "WRONG_MODE" in said(one.call("fs_list_directory", path="."))
+
+
+def test_adding_a_tool_allows_no_more_than_its_mode_does(workspace: Path, home: Path) -> None:
+    (workspace / "menugate.yaml").write_text("rules:\n  block: [git_log]\n  deny: ['fs_list_directory(depth gt 1)']\n")
+    with pipe(workspace, home, "--listing", "masked") as one:
+        one.hello()
+        assert "PROFILE_TOO_LOW" not in said(ask(one, tool_names=["fs_delete", "fs_list_directory"], add=True))
+        assert "fs_delete" not in one.names() and "fs_list_directory" in one.names()
+        assert "PROFILE_TOO_LOW" in said(one.call("fs_delete", path="notes.md"))
+        assert "RULE_DENIED" in said(one.call("fs_list_directory", path=".", depth=2))
+        assert "UNKNOWN_TOOL" in said(ask(one, tool_names=["git_log"], add=True))
+        assert "BLOCKED" in said(one.call("git_log"))
+        assert "INVALID_ARGUMENTS" in said(ask(one, query="a log", add=True))
+
+
+def test_of_many_added_tools_the_earliest_leave(workspace: Path, home: Path) -> None:
+    with pipe(workspace, home, "--listing", "masked") as one:
+        one.hello()
+        names = ["git_log", "git_show", "git_diff", "git_add", "git_status", "git_reset", "git_commit", "git_checkout"]
+        names += ["fs_move", "fs_file_info", "fs_create_directory"]
+        answer = one.call("menu_enter", mode="integrations")
+        for name in names:
+            answer = one.call("request_tools", tool_names=[name], add=True)
+            assert not answer["isError"], said(answer)
+        assert "Taken out, because at most 10 are kept: git_log." in said(answer)
+        one.call("menu_exit")
+        shown = one.names()
+        assert "git_log" not in shown and {"git_show", "fs_create_directory"} <= set(shown)
+
+
+@pytest.mark.anyio
+async def test_a_client_that_keeps_no_list_is_told_that_nothing_was_added(workspace: Path, home: Path) -> None:
+    with served(workspace, home) as here:
+        async with held(over_http(here), MODERN) as one:
+            names = await one.names()
+            asked = {"tool_names": ["git_log"], "add": True}
+            answer = text(await one.call("menu_call", tool="request_tools", mode="integrations", arguments=asked))
+            assert "Nothing was added" in answer and "git_log" in answer
+            assert await one.names() == names

@@ -1,6 +1,8 @@
 """Does everything that clients and servers say to each other pass through menugate, whichever era each speaks?"""
 
 import json
+import socket
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +13,7 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import LOG_LEVEL_META_KEY
 from pydantic import BaseModel
 
@@ -29,7 +32,11 @@ UP = {
     "far_old": ("up-http", "up-legacy"),
     "far_new": ("up-http", "up-modern"),
 }
+SECRET = "canary-7d41c09e"
+"""In menugate's store."""
 STEP_SECONDS = 30.0
+BAD = {"near_dead": "dead", "near_mute": "hang_at_start", "far_dead": "", "far_mute": ""}
+"""Servers that worked when they were approved: how those that menugate starts misbehave since."""
 UPDATED = "notifications/resources/updated"
 
 
@@ -67,6 +74,10 @@ class Journey:
     ear: Ear
     name: str
     era: str
+    bad: str = ""
+    """The server that misbehaves, in rows about one."""
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """What no other row has."""
 
     @property
     def prefix(self) -> str:
@@ -76,12 +87,28 @@ class Journey:
         """Write the server's names in place of what stands for them in the table."""
         if isinstance(value, str):
             names = {"$LONG": slug_tool(self.prefix, "x" * 70), "$S": self.prefix, "$M": self.name}
+            names |= {"$BAD": self.bad.replace("_", ""), "$KEY": self.key, "$CANARY": SECRET}
             for word, name in names.items():
                 value = value.replace(word, name)
             return value
         if isinstance(value, dict):
             return {self.fill(key): self.fill(one) for key, one in cast(dict[str, Any], value).items()}
         return [self.fill(one) for one in cast(list[Any], value)] if isinstance(value, list) else value
+
+    @asynccontextmanager
+    async def told(self, method: str | None) -> AsyncGenerator[None, None]:
+        """At the end, wait until the client was told; newer clients listen for it."""
+        if method is None:
+            yield
+        elif self.era == "legacy":
+            before = self.held.told.count(method)
+            yield
+            while self.held.told.count(method) == before:
+                await anyio.sleep(0.02)
+        else:
+            async with self.held.client.listen(tools_list_changed=True) as changes:
+                yield
+                assert isinstance(await anext(aiter(changes)), ToolsListChanged)
 
     async def take(self, step: dict[str, Any]) -> None:
         """Take one step, and compare what came of it."""
@@ -90,8 +117,9 @@ class Journey:
             heard.clear()
         refusal, answer = "", None
         try:
-            with anyio.fail_after(STEP_SECONDS):
-                answer = await ASK[kind](self, step)
+            with anyio.fail_after(step.get("within", STEP_SECONDS)):
+                async with self.told(step.get("told")):
+                    answer = await ASK[kind](self, step)
         except MCPError as error:
             refusal = json.dumps([error.error.message, error.error.data])
         told = to_json(answer) if answer is not None else None
@@ -104,6 +132,9 @@ class Journey:
             assert fits(step["gives"], told), f"{step['gives']} is not in {str(told)[:1500]}"
         if "has" in step:
             assert any(fits(step["has"], one) for one in told or ()), f"{step['has']} is none of {str(told)[:3000]}"
+        if "once" in step:
+            found = [one for one in told or () if fits(step["once"], one)]
+            assert len(found) == 1, f"{step['once']} is {len(found)} times in {str(told)[:3000]}"
         if "lacks" in step:
             assert step["lacks"] not in str(told), str(told)[:500]
         for heard in ("logged", "asked", "progressed"):
@@ -121,9 +152,43 @@ async def call_tool(journey: Journey, step: dict[str, Any]) -> Any:
         else:
             meta[LOG_LEVEL_META_KEY] = level
     given = cast(types.RequestParamsMeta, meta)
+    if "meanwhile" in step:
+        return await call_beside(journey, step)
     return await client.call_tool(
         step["call"], step.get("with", {}), progress_callback=journey.ear.progress, meta=given
     )
+
+
+async def call_beside(journey: Journey, step: dict[str, Any]) -> Any:
+    """Take the steps of `meanwhile` while the call is running, and see that it still is when they are done."""
+    answers: list[Any] = []
+
+    async def call() -> None:
+        answers.append(await journey.held.client.call_tool(step["call"], step.get("with", {})))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        for one in step["meanwhile"]:
+            await journey.take(one)
+        assert not answers, f"`{step['call']}` was answered first: {to_json(answers[0])}"
+    return answers[0]
+
+
+async def cancel_call(journey: Journey, step: dict[str, Any]) -> Any:
+    """Call, and cancel that as soon as the server is at work."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call_tool, journey, {**step, "call": step["cancel"]})
+        await journey.ear.listen("progressed", [0, 1, "running"])
+        tasks.cancel_scope.cancel()
+
+
+async def wait_for_call(journey: Journey, step: dict[str, Any]) -> Any:
+    """Call until the answer is the one that the step names."""
+    while True:
+        answer = await call_tool(journey, {**step, "call": step["until"]})
+        if fits(step["gives"], to_json(answer)):
+            return answer
+        await anyio.sleep(0.1)
 
 
 async def list_entries(journey: Journey, step: dict[str, Any]) -> Any:
@@ -156,6 +221,8 @@ async def complete(journey: Journey, step: dict[str, Any]) -> Any:
 
 ASK: Mapping[str, Callable[[Journey, dict[str, Any]], Awaitable[Any]]] = {
     "call": call_tool,
+    "cancel": cancel_call,
+    "until": wait_for_call,
     "list": list_entries,
     "read": read_resource,
     "prompt": get_prompt,
@@ -190,21 +257,38 @@ def approved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("passing")
     (folder / "work").mkdir()
     (folder / "home").mkdir()
-    far = {name: FarServer.start(folder / f"{name}.log", name="everything") for name in UP if name.startswith("far")}
-    variables = {"PYTHONPATH": str(ROOT)}
-    servers: dict[str, Any] = {
-        name: {"url": f"http://127.0.0.1:{far[name].port}/mcp"} if name in far else entry("everything", env=variables)
-        for name in UP
+    far = {
+        name: FarServer.start(folder / f"{name}.log", name="everything", who=name)
+        for name in (*UP, *BAD)
+        if name.startswith("far")
     }
+    servers: dict[str, dict[str, Any]] = {
+        name: {"url": f"http://127.0.0.1:{server.port}/mcp"} for name, server in far.items()
+    }
+    begun = folder / "begun"
     for name, (_, era) in UP.items():
-        servers[name] |= {"era": era.removeprefix("up-"), "roots": True}
+        servers.setdefault(name, entry("everything", env={"PYTHONPATH": str(ROOT), "WHO": name}))
+        servers[name] |= {"era": era.removeprefix("up-"), "roots": True, "changes": "allow-new"}
+    for name, how in BAD.items():
+        servers.setdefault(name, entry("raw", how, str(begun)))
+        servers[name] |= {"start_timeout": 3}
+    # These were never anything else, and nobody approved them.
+    servers |= {"missing": {"command": "no-such-program"}, "stillborn": entry("raw", "dead")}
+    servers |= {"silent": entry("raw", "hang_at_start", start_timeout=3)}
     rules = {"deny": [f"{name}:{what}" for name in UP for what in ("resource(memo://secret)", "hidden")]}
     configure(folder, servers, listing="flat", rules=rules)
-    for name in UP:
+    flags = ("--config", str(folder / "config.yaml"), "--workspace", str(folder / "work"))
+    run_command(folder, "secret", "set", "CANARY", *flags, given=SECRET)
+    for name in (*UP, *BAD):
         approve(folder, name)
-    yield folder
-    for server in far.values():
-        server.stop()
+    begun.touch()
+    far["far_dead"].stop()
+    far["far_mute"].stop()
+    with socket.create_server(("127.0.0.1", far["far_mute"].port)):
+        yield folder
+    for name in UP:
+        if name in far:
+            far[name].stop()
 
 
 @asynccontextmanager
@@ -231,13 +315,16 @@ async def test_what_passes(approved: Path, era: str, transport: str) -> None:
     async with connected(approved, era, transport) as (client, ear):
         down = {f"down-{transport}", "down-legacy" if era == "legacy" else "down-modern"}
         for name, up in UP.items():
-            journey = Journey(client, ear, name, era)
             for row in (row for row in ROWS if is_about(row, down | {*up})):
-                try:
-                    for step in row["steps"]:
-                        await journey.take(journey.fill(step))
-                except Exception as fault:  # the other rows are worth knowing, too
-                    faults.append(f"{name}: {row['name']}: {type(fault).__name__}: {str(fault)[:1500]}")
+                if "bad" in row and name != next(iter(UP)):
+                    continue
+                for bad in row.get("bad", [""]):
+                    journey = Journey(client, ear, name, era, bad)
+                    try:
+                        for step in row["steps"]:
+                            await journey.take(journey.fill(step))
+                    except Exception as fault:  # the other rows are worth knowing, too
+                        faults.append(f"{name}: {row['name']}: {type(fault).__name__}: {str(fault)[:1500]}")
     assert not faults, "\n".join(faults)
 
 

@@ -173,6 +173,17 @@ async def test_nothing_runs_after_the_idle_time(ground: Path) -> None:
         assert len(find_running(ground)) == 1
 
 
+async def test_after_a_change_the_processes_share_the_server_as_it_is_now(ground: Path) -> None:
+    servers = {"raw": plain(ground, "raw")}
+    async with hosts(ground, 2, servers) as clients:
+        await call_everywhere(clients, servers)
+        (before,) = find_running(ground)
+        configure(ground, {"raw": {**servers["raw"], "idle": 300}})
+        assert await async_becomes_true(lambda: before not in find_running(ground))
+        await call_everywhere(clients, servers)
+        assert len(find_running(ground)) == 1
+
+
 async def test_a_secret_of_one_server_is_nowhere_near_another(ground: Path) -> None:
     canary = "canary-0f3b7e55"
     words = command("secret", "set", "CANARY", "--workspace", str(ground / "work"))

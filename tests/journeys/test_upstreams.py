@@ -37,11 +37,12 @@ def approve(folder: Path, name: str) -> None:
     run_command(folder, *words, "--digest", json.loads(run_command(folder, *words, "--json"))["digest"])
 
 
-def run_command(folder: Path, *words: str) -> str:
+def run_command(folder: Path, *words: str, given: str = "") -> str:
     """Run menugate as the user would, and return what it prints."""
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    stdin = subprocess.PIPE if given else subprocess.DEVNULL
+    pipes: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     done = warm.start(command(*words), environment(folder / "home"), cwd=folder, text=True, **pipes)
-    says, faults = done.communicate(timeout=PATIENCE)
+    says, faults = done.communicate(given or None, timeout=PATIENCE)
     assert done.returncode == 0, faults
     return says
 

@@ -65,3 +65,6 @@ def test_names_fit_and_differ(tools: list[str], slug: str) -> None:
 def test_what_rules_cannot_spell_is_written_as_its_hash() -> None:
     assert format_written_name("github", "issues/list.all") == "github:issues/list.all"
     assert re.fullmatch("github:[a-z0-9]{5}", format_written_name("github", "two words*"))
+    # `github:resource` and `github:prompt` are its resources and prompts.
+    for name in ("resource", "prompt"):
+        assert re.fullmatch(f"github:{name}_[a-z0-9]{{5}}", format_written_name("github", name))

@@ -19,6 +19,7 @@ from mcp_server.policy.upstream_offers import (
     find_prompt,
     find_resource,
     find_template,
+    get_definition,
     is_offered,
     is_withheld,
     list_offers,
@@ -135,3 +136,25 @@ def test_a_server_elsewhere_is_read_from_afar() -> None:
     near, far = build_policy(), build_policy(replace(MOUNT, target=HttpTarget("http://127.0.0.1:1/mcp")))
     assert near.tools["notes:resource"].effect == "read-local"
     assert far.tools["notes:resource"].effect == "read-remote"
+
+
+def test_a_new_or_changed_prompt_or_template_is_neither_listed_nor_found() -> None:
+    changed = {"name": "plan", "description": "Plan it, and tell nobody"}
+    templates = ({**CATALOGUE.templates[0], "title": "Days"}, {"uriTemplate": "memo://nights/{night}", "name": "n"})
+    for prompts in ((changed,), (*CATALOGUE.prompts, {"name": "new"})):
+        policy = build_policy(now=replace(CATALOGUE, prompts=prompts, templates=templates))
+        assert list(list_offers("templates", HERE, POSTURE, policy)) == []
+        assert find_template("memo://notes/nights/{night}", policy) is None
+        assert find_template("memo://notes/days/{day}", policy) is None
+        assert not is_offered(policy.tools["notes:resource"], "memo://days/monday")
+        known = [one["name"] for one in list_offers("prompts", HERE, POSTURE, policy)]
+        assert known == (["notes_plan"] if len(prompts) == 2 else [])
+        assert find_prompt("notes_new", policy) is None
+        assert (find_prompt("notes_plan", policy) is None) is (len(prompts) == 1)
+
+
+def test_offers_are_bound_to_their_server_as_it_was_defined() -> None:
+    other = replace(MOUNT, target=StdioTarget(("y",)))
+    for name in ("notes:resource", "notes:prompt"):
+        assert get_definition(build_policy().tools[name]) == compute_mount_digest(MOUNT)
+        assert get_definition(build_policy(other).tools[name]) == compute_mount_digest(other)

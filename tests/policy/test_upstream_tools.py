@@ -170,3 +170,13 @@ def test_texts_are_cut_and_cleaned() -> None:
     tool = one(title="a\u200bb", description="x" * 5_000 + "\x1b[31m")
     assert tool.title == "ab" and len(tool.description.encode()) <= 1024
     assert one(description=None).description
+
+
+def test_a_tool_is_never_taken_for_the_resources_or_prompts_of_its_server() -> None:
+    tools, aside = build(definition("resource"), definition("prompt"))
+    assert sorted(tools) == ["myserver_prompt", "myserver_resource"] and not aside
+    written = {tool.written for tool in tools.values()}
+    assert not written & {"my-server:resource", "my-server:prompt"}
+    taken = str(tools["myserver_resource"].written).partition(":")[2]
+    tools, aside = build(definition("resource"), definition(taken))
+    assert list(tools) == ["myserver_resource"] and "rules could not tell it" in aside[0].reason

@@ -181,3 +181,16 @@ async def test_sessions_nobody_used_for_a_month_are_let_go(place: Place, hands: 
     later = await hands.open(place)
     assert await later.find_session("s1") is None
     assert await asyncio.to_thread(later.recall_seen, "s1", "a.py") is None
+
+
+async def test_added_tools_last_until_the_run_ends(store: Store) -> None:
+    one = await store.move_session(ROOT, replace(GIT, added=("Read", "git_log")), "request_tools")
+    assert isinstance(one, Session) and one.added == ("Read", "git_log")
+    other_place = replace(ROOT, place="p2", added=("grep",))
+    await store.put_session(other_place)
+    found = await store.find_session(other_place.key)
+    assert found is not None and found.added == ("grep",)
+    ended = await store.move_session(one, replace(one, run="next", added=()), "complete")
+    assert isinstance(ended, Session) and ended.added == ()
+    found = await store.find_session(other_place.key)
+    assert found is not None and (found.run, found.added) == ("next", ())

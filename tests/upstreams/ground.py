@@ -1,6 +1,7 @@
 """What the tests of mounted servers stand on: the real processes, the port over them, and a client that records."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -97,10 +98,11 @@ class FarServer:
     log: Path
 
     @classmethod
-    def start(cls, log: Path, port: int = 0, name: str = "ordinary") -> "FarServer":
-        words = [sys.executable, str(SERVERS / f"{name}.py"), str(port)]
+    def start(cls, log: Path, port: int = 0, name: str = "ordinary", who: str = "") -> "FarServer":
+        words, variables = [sys.executable, str(SERVERS / f"{name}.py"), str(port)], {**VARIABLES, "WHO": who}
         with log.open("a") as errors:
-            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=VARIABLES)
+            pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
+            process = subprocess.Popen(words, env=variables, start_new_session=True, **pipes)
         assert process.stdout is not None
         return cls(process, int(process.stdout.readline()), log)
 
@@ -109,7 +111,7 @@ class FarServer:
         return Mount("ordinary", "ordinary", HttpTarget(url, HttpTransport(how)), era=era)
 
     def stop(self) -> None:
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
 

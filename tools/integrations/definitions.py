@@ -11,6 +11,7 @@ class RequestToolsArguments(TypedDict):
     query: NotRequired[Annotated[str, "What you want to do, in your own words", Is(shortest=1, longest=300)]]
     category: NotRequired[Annotated[str, "Only tools of this mode", Is(shortest=1, longest=200)]]
     tool_names: NotRequired[Annotated[list[str], "Show the whole schemas of these tools", Is(most_items=10)]]
+    add: NotRequired[Annotated[bool, "Also add them to your list of tools until the run ends", Is(default=False)]]
     list_categories: NotRequired[Annotated[bool, "List every mode", Is(default=False)]]
 
 
@@ -19,7 +20,7 @@ REQUEST_TOOLS = Tool(
     title="Find a tool",
     description=(
         "Find tools of any mode or server by what you want to do. Names the best ones with their modes, what they need "
-        "and the call to make; `tool_names` shows whole schemas. "
+        "and the call to make; `tool_names` shows whole schemas, and `add` puts these tools into your list. "
         'Example: {"query": "see who changed a line"}'
     ),
     arguments=build_schema(RequestToolsArguments),

@@ -10,7 +10,10 @@ async def request_tools(ctx: Context, args: RequestToolsArguments) -> Ending:
     if args.get("list_categories"):
         return ctx.navigator.show_modes()
     if names:
-        return ctx.navigator.describe_tools(names)
+        return await ctx.navigator.add_tools(names) if args.get("add") else ctx.navigator.describe_tools(names)
+    if args.get("add"):
+        message = "`add` needs the names of the tools in `tool_names`."
+        return Problem(Code.INVALID_ARGUMENTS, message, "Find them with `query` first.")
     if not (query.strip() or category.strip()):
         message = "this names nothing to find."
         return Problem(Code.INVALID_ARGUMENTS, message, "Say in `query` what you want to do.")

@@ -92,6 +92,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX replies_to_deliver ON messages (number) WHERE reply <> '' AND delivered = 0",
         "CREATE TABLE glances (seq INTEGER PRIMARY KEY, at BIGINT NOT NULL, line TEXT NOT NULL)",
     ),
+    ("ALTER TABLE sessions ADD COLUMN added TEXT NOT NULL DEFAULT ''",),
 )
 CURRENT = len(STEPS)
 READABLE = 5

@@ -15,9 +15,9 @@ import anyio
 from mcp_server.model.upstreams import Mount, UpstreamCaller
 from mcp_server.upstreams.connection import Connection
 from mcp_server.upstreams.messages import BrokenMessage, Incoming, Link, LinkClosed, Message
-from mcp_server.upstreams.peer import INVALID_REQUEST, Asked, OpenRequest, UpstreamError
+from mcp_server.upstreams.peer import INVALID_REQUEST, Asked, Noticed, OpenRequest, UpstreamError
 from mcp_server.upstreams.sharing.stream import MessageStream
-from mcp_server.upstreams.sharing.words import ASKER, CLOSED, PING, PONG, SENDING, SESSION, build_notice
+from mcp_server.upstreams.sharing.words import ASKER, ASKS, CLOSED, PING, PONG, SENDING, SESSION, build_notice
 from mcp_server.upstreams.subscriptions import LISTEN
 
 PING_SECONDS = 1.0
@@ -145,7 +145,7 @@ class GuestConnection(Connection):
         return request
 
     def _hand_over(self, asked: Asked) -> None:
-        self.asks = True  # in case this process holds the server later
+        self.note_asking()  # in case this process holds the server later
         extra = dict(asked.params.get("_meta") or {})
         asker = extra.pop(ASKER, None)
         params = {key: value for key, value in asked.params.items() if key != "_meta"}
@@ -156,6 +156,12 @@ class GuestConnection(Connection):
             return
         self.waiting.add(request)
         request.put(asked)
+
+    def _take_notice(self, notice: Noticed) -> None:
+        if notice.method == ASKS:
+            self.note_asking()
+        else:
+            super()._take_notice(notice)
 
 
 def build_connection(mount: Mount, link: Link, workspace: str, on_updated: Callable[[str], None]) -> Connection:

@@ -103,12 +103,18 @@ class GuestDoor:
         """The server runs, and guests can use it from now on."""
         self._shared = RelayedInstance(instance, connection)
         connection.watchers.append(self._pass_on)
+        connection.on_first_question.append(self._tell_that_it_asks)
         self._opened.set()
 
     def _pass_on(self, notice: Noticed) -> None:
         for relay in list(self._guests.values()):
             if relay is not None:
                 relay.take_notice(notice)
+
+    def _tell_that_it_asks(self) -> None:
+        for relay in list(self._guests.values()):
+            if relay is not None:
+                relay.tell_that_it_asks()
 
     async def close(self) -> None:
         """Let nobody in any more, and tell the guests why."""

@@ -7,6 +7,7 @@ are for just as among our own sessions.
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,7 +31,7 @@ from mcp_server.upstreams.peer import (
     read_error,
 )
 from mcp_server.upstreams.sharing.stream import MessageStream
-from mcp_server.upstreams.sharing.words import ASKER, CLOSED, PING, PONG, SENDING, SESSION, build_notice
+from mcp_server.upstreams.sharing.words import ASKER, ASKS, CLOSED, PING, PONG, SENDING, SESSION, build_notice
 
 if TYPE_CHECKING:
     from mcp_server.upstreams.instance import UpstreamInstance
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 CANCEL_SECONDS = 1.0
 MAX_OPEN = 1000
 """Requests of one guest."""
+OWN_WORDS = "menugate/"
+"""Of a holder to its guests; from a server they mean nothing."""
 CANCELLED, PROGRESS, LOG = "notifications/cancelled", "notifications/progress", "notifications/message"
 UPDATED, ACKNOWLEDGED = "notifications/resources/updated", "notifications/subscriptions/acknowledged"
 
@@ -88,6 +91,12 @@ class GuestRelay:
         shared = await self.wait_for_instance()
         shared.instance.add_guest()
         self.shared = shared
+        if shared.connection.asks:
+            self.tell_that_it_asks()
+
+    def tell_that_it_asks(self) -> None:
+        with suppress(LinkClosed):
+            self.stream.send(build_notice(ASKS))
 
     def _leave(self) -> None:
         if self.shared is not None:
@@ -161,7 +170,7 @@ class GuestRelay:
             return
         if notice.method == UPDATED and notice.params.get("uri") not in self._watched:
             return
-        if notice.method in (ACKNOWLEDGED, CANCELLED, PROGRESS):
+        if notice.method in (ACKNOWLEDGED, CANCELLED, PROGRESS) or notice.method.startswith(OWN_WORDS):
             return
         params = {key: value for key, value in notice.params.items() if key != "_meta"}
         try:

@@ -1,8 +1,10 @@
 """A server with something of everything that a server can offer, which speaks both eras."""
 
+import asyncio
 import base64
 import json
-import sys
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -10,6 +12,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from mcp_types import LOG_LEVEL_META_KEY
@@ -18,6 +21,7 @@ from tests.upstreams.servers.ordinary import BUS, OrdinaryServer, ask, serve
 
 Context = ServerRequestContext[Any, Any]
 PIXEL = base64.b64encode(b"not really a picture").decode()
+BIG = 10 << 20
 OUTPUT = {
     "type": "object",
     "properties": {"sum": {"type": "number", "description": "Of both"}},
@@ -27,6 +31,15 @@ OUTPUT = {
 ICON = types.Icon(src="https://example.org/icon.png", mime_type="image/png", sizes=["48x48"])
 LEVELS: dict[str, str] = {}
 """The level that an older client set, as the only entry."""
+CANCELLED: list[str] = []
+"""The calls of `slow` that were cancelled, by what they were given."""
+LOGGED_IN: list[str] = []
+TELLING: list["asyncio.Task[None]"] = []
+BAD_SCHEMAS: list[dict[str, Any]] = [
+    {"type": "object", "properties": {"a": {"$ref": "https://example.org/x.json"}}},
+    {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
+    {"type": "object", "properties": {"a": {"type": 5}}},
+]
 
 
 def build_tools() -> list[types.Tool]:
@@ -52,12 +65,31 @@ def build_tools() -> list[types.Tool]:
         "meta",
         "roots",
         "big",
+        "cancelled",
+        "crash",
+        "login",
+        "who",
+        "one",
         "change",
         "touch",
         "hidden",
         "x" * 70,
     )
-    return [described, *(types.Tool(name=name, input_schema=anything) for name in names)]
+    words = {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "key": {"type": "string", "x-mcp-header": "Key"},
+    }
+    marked = types.Tool(name="headers", input_schema={"type": "object", "properties": words})
+    bad = [types.Tool(name=f"bad{number}", input_schema=schema) for number, schema in enumerate(BAD_SCHEMAS)]
+    twice = [types.Tool(name="twice", title=title, input_schema=anything) for title in ("The first", "The second")]
+    return [
+        bad[0],
+        described,
+        marked,
+        *(types.Tool(name=name, input_schema=anything) for name in names),
+        *bad[1:],
+        *twice,
+    ]
 
 
 TOOLS = build_tools()
@@ -88,10 +120,19 @@ async def call_tool(
             return text("it failed", is_error=True, structured_content={"why": "because"})
         case "slow":
             try:
+                await ctx.session.report_progress(0, 1, "running")
                 await anyio.sleep(600)
             except BaseException:
-                print("cancelled", file=sys.stderr, flush=True)
+                CANCELLED.append(given["key"])
                 raise
+        case "cancelled":
+            return text(str(given["key"] in CANCELLED))
+        case "login":
+            return await demand_login(ctx, str(given["key"]))
+        case "crash":
+            os._exit(3)
+        case "who":
+            return text(os.environ.get("WHO", ""))
         case "progress":
             for done in range(2):
                 await ctx.session.report_progress(done + 1, 2, f"step {done + 1}")
@@ -99,17 +140,18 @@ async def call_tool(
             return await ask(ctx, params)
         case "log":
             return await log(ctx, given)
+        case "headers":
+            sent: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}
+            return text(json.dumps({key: sent[key] for key in sent if key.startswith("mcp-param-")}))
         case "meta":
             kept = {key: value for key, value in (ctx.params or {}).get("_meta", {}).items() if "/" in key}
             return text(json.dumps(kept, sort_keys=True))
         case "roots":
             return await list_roots(ctx, params)
         case "big":
-            return text("y" * int(given.get("size", 10 << 20)))
+            return build_big(str(given.get("kind", "text")))
         case "change":
-            TOOLS.append(types.Tool(name="grown", input_schema={"type": "object"}))
-            await BUS.publish(ToolsListChanged())
-            await ctx.session.send_tool_list_changed()
+            await change_tools(ctx, bool(given.get("gone")))
         case "touch":
             await BUS.publish(ResourceUpdated("memo://notes"))
             await ctx.session.send_resource_updated("memo://notes")
@@ -118,6 +160,42 @@ async def call_tool(
         case _:
             return text(f"called {params.name[:3]}")
     return text("done")
+
+
+async def demand_login(ctx: Context, key: str) -> types.CallToolResult:
+    """Refuse until the user has been at an address, as servers of the older revisions do."""
+    if key in LOGGED_IN:
+        return text("logged in")
+    LOGGED_IN.append(key)
+    url = types.ElicitRequestURLParams(message="Log in", url=f"https://a.example/{key}", elicitation_id=key)
+    done = types.ElicitCompleteNotificationParams(elicitation_id=key)
+
+    async def tell() -> None:
+        await anyio.sleep(0.2)
+        await ctx.session.send_notification(types.ElicitCompleteNotification(params=done))
+
+    TELLING.append(asyncio.get_running_loop().create_task(tell()))
+    raise UrlElicitationRequiredError([url])
+
+
+async def change_tools(ctx: Context, gone: bool) -> None:
+    """Offer one tool more, or take it out again."""
+    kept = [tool for tool in TOOLS if tool.name != "grown"]
+    TOOLS[:] = kept if gone else [*kept, types.Tool(name="grown", input_schema={"type": "object"})]
+    await BUS.publish(ToolsListChanged())
+    await ctx.session.send_tool_list_changed()
+
+
+def build_big(kind: str) -> types.CallToolResult:
+    data = base64.b64encode(bytes(BIG)).decode() if kind != "text" else ""
+    match kind:
+        case "image":
+            return types.CallToolResult(content=[types.ImageContent(data=data, mime_type="image/png")])
+        case "blob":
+            resource = types.BlobResourceContents(uri="memo://big", blob=data)
+            return types.CallToolResult(content=[types.EmbeddedResource(resource=resource)])
+        case _:
+            return text("y" * BIG)
 
 
 def build_blocks() -> list[types.ContentBlock]:
@@ -166,7 +244,7 @@ async def list_resources(ctx: object, params: object) -> types.ListResourcesResu
     notes = types.Resource(
         name="notes", title="Notes", uri="memo://notes", mime_type="text/plain", icons=[ICON], _meta={"vendor/r": 1}
     )
-    others = [types.Resource(name=name, uri=f"memo://{name}") for name in ("bytes", "long", "secret", "broken")]
+    others = [types.Resource(name=name, uri=f"memo://{name}") for name in ("bytes", "long", "secret", "broken", "huge")]
     return types.ListResourcesResult(resources=[notes, *others, types.Resource(name="panel", uri="ui://panel")])
 
 
@@ -175,13 +253,16 @@ async def list_templates(ctx: object, params: object) -> types.ListResourceTempl
     return types.ListResourceTemplatesResult(resource_templates=[day])
 
 
+BLOBS = {"memo://bytes": PIXEL, "memo://huge": base64.b64encode(bytes(BIG)).decode()}
+
+
 async def read_resource(ctx: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     uri = str(params.uri)
     if uri == "memo://broken":
         raise ValueError("broken")
     contents: list[types.TextResourceContents | types.BlobResourceContents] = [
-        types.BlobResourceContents(uri=uri, blob=PIXEL, mime_type="image/png")
-        if uri == "memo://bytes"
+        types.BlobResourceContents(uri=uri, blob=BLOBS[uri], mime_type="image/png")
+        if uri in BLOBS
         else types.TextResourceContents(
             uri=uri,
             text="long\n" * 20_000 if uri == "memo://long" else f"text of {uri}",

@@ -1,6 +1,7 @@
 """An ordinary server, made with the SDK's low-level server, which speaks both eras over stdio."""
 
 import json
+import os
 import socket
 import sys
 from collections.abc import AsyncGenerator
@@ -165,6 +166,9 @@ def serve_http(server: Server[Any], port: int) -> None:
         listening.bind(("127.0.0.1", port))
         listening.listen()
         print(listening.getsockname()[1], flush=True)
+        # Where servers run for long, something starts them again when they crash.
+        while (child := os.fork()) != 0:
+            os.waitpid(child, 0)
         config = uvicorn.Config(build_app(server), log_level="critical", timeout_graceful_shutdown=1)
         uvicorn.Server(config).run(sockets=[listening])
 

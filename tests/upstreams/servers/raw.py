@@ -11,6 +11,8 @@ HOW = sys.argv[1] if len(sys.argv) > 1 else ""
 STATE = sys.argv[2] if len(sys.argv) > 2 else ""
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}, "vendor": {"kept": True}} for name in ("one", "two")]
 
+VISITED: list[str] = []
+
 
 def send(message: dict[str, Any]) -> None:
     write(json.dumps(message).encode() + b"\n")
@@ -25,8 +27,8 @@ def answer(id: Any, result: dict[str, Any]) -> None:
     send({"jsonrpc": "2.0", "id": id, "result": result})
 
 
-def refuse(id: Any, code: int, message: str) -> None:
-    send({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+def refuse(id: Any, code: int, message: str, data: Any = None) -> None:
+    send({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}})
 
 
 def request(id: int | str, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -169,6 +171,16 @@ def call(id: int, params: dict[str, Any]) -> None:
             else:
                 send(done)
                 answer(id, text("asked"))
+        case "visit":
+            if VISITED:
+                return answer(id, text("fine"))
+            asked = {"mode": "url", "message": "Log in", "url": "https://a.example/in", "elicitationId": "e1"}
+            refuse(id, -32042, "log in first", {"elicitations": [asked]})
+            if not params.get("arguments", {}).get("never"):
+                time.sleep(0.1)
+                VISITED.append("e1")
+                done = {"elicitationId": "e1"}
+                send({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": done})
         case "other_requests":
             replies: list[Any] = []
             for number, method in enumerate(("sampling/createMessage", "roots/list", "ping", "nonsense")):
@@ -201,9 +213,11 @@ def handle(message: dict[str, Any]) -> None:
         refuse(id, -32601, f"there is no {method}")
 
 
-if HOW == "dead":
+BEGUN = not STATE or os.path.exists(STATE)
+"""With a file as second word, it misbehaves at the start only once the file is there."""
+if HOW == "dead" and BEGUN:
     sys.exit("cannot start")
-if HOW == "hang_at_start":
+if HOW == "hang_at_start" and BEGUN:
     time.sleep(600)
 if HOW == "banner":
     write(b"Welcome to the server!\n\n")

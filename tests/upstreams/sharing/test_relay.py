@@ -71,6 +71,32 @@ async def test_each_question_goes_to_the_process_whose_call_asks(tmp_path: Path,
         assert count(*grounds) == 1
 
 
+@pytest.mark.parametrize("joined_late", [False, True])
+async def test_the_next_holder_knows_that_the_server_asks(tmp_path: Path, joined_late: bool) -> None:
+    """Otherwise the questions of two sessions at once are refused, because nobody can tell whose they are."""
+    mount = script("ordinary", era=ProtocolEra.LEGACY)
+    blue = Recorder(abilities=("elicitation",), answers={"action": "accept", "content": {"colour": "blue"}})
+    async with sharing(tmp_path, mount) as next_holder:
+        async with sharing(tmp_path, mount) as holder:
+            await holder.servers.call_tool("ordinary", "echo", {}, caller())
+            if not joined_late:
+                await next_holder.servers.call_tool("ordinary", "echo", {}, caller())
+            await holder.servers.call_tool("ordinary", "ask", {}, caller(blue))
+            await next_holder.servers.call_tool("ordinary", "echo", {}, caller())
+        answers: list[str] = []
+
+        async def ask(session: str) -> None:
+            result = await next_holder.servers.call_tool("ordinary", "ask", {}, caller(blue, session))
+            answers.append(get_text(result))
+
+        await next_holder.servers.call_tool("ordinary", "echo", {}, caller())
+        async with anyio.create_task_group() as tasks:
+            for session in ("one", "other"):
+                tasks.start_soon(ask, session)
+        assert count(next_holder) == 1
+        assert [json.loads(one)["content"] for one in answers] == [{"colour": "blue"}] * 2
+
+
 async def test_a_call_of_another_process_waits_for_its_turn_and_not_for_the_user(tmp_path: Path) -> None:
     mount = script("raw", "ask")
     answered = anyio.Event()
