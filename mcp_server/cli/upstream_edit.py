@@ -13,6 +13,8 @@ from mcp_server.model.text import find_nearest_name, format_list
 from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
+    from mcp_server.config.faults import ConfigFaults
+    from mcp_server.config.load import Configuration
     from mcp_server.config.operator_file import OperatorFile
     from mcp_server.config.upstream_import import ServerFile
     from mcp_server.settings import Settings
@@ -100,22 +102,28 @@ class OperatorEdit:
 
         return read_entry(self.text, name, self.find_section(name))
 
-    def check(self, text: str, names: "list[str]") -> None:
-        """Load the configuration as servers will, and raise if these servers would have a fault."""
+    def load(self, text: str) -> "Configuration | ConfigFaults":
+        """Load the configuration as servers will."""
         from dataclasses import replace
 
-        from mcp_server.config.faults import ConfigFaults
         from mcp_server.config.load import load_configuration
 
         settings = replace(self.settings, config=self.file.path)
-        trial = load_configuration(settings, getattr(self.arguments, "packs", ()), texts={self.file.path: text})
+        return load_configuration(settings, getattr(self.arguments, "packs", ()), texts={self.file.path: text})
+
+    def check(self, text: str, names: "list[str]") -> "Configuration":
+        """Load the configuration, and raise if these servers would have a fault."""
+        from mcp_server.config.faults import ConfigFaults
+
+        trial = self.load(text)
         if isinstance(trial, ConfigFaults):
             faults = [str(one) for one in trial.faults]
         else:
             upstreams = trial.library.config.upstreams
             faults = [str(one) for one in upstreams.faults if one.server in names] if upstreams else []
-        if faults:
+        if faults or isinstance(trial, ConfigFaults):
             raise CliError("\n".join([f"{NOTHING} The file would have a fault:", *faults]))
+        return trial
 
     def write(self, text: str) -> None:
         from mcp_server.config.operator_file import UnusableFile, replace_operator_file
@@ -217,11 +225,13 @@ def confirm_servers(file: "ServerFile", names: list[str], sure: bool) -> None:
 
 
 def write_servers(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], workspace: str | None) -> None:
-    """Check the entries, put their passwords and tokens into the store, and write them."""
+    """Check the entries, fetch their packages, put their passwords and tokens into the store, and write them."""
     from mcp_server.cli.secrets import open_store_to_change
+    from mcp_server.cli.upstream_packages import fetch_packages
     from mcp_server.config.upstream_import import take_out_secrets
 
-    edit.check(draft_text(edit, entries, workspace), list(entries))
+    trial = edit.check(draft_text(edit, entries, workspace), list(entries))
+    fetch_packages(trial, edit.settings, entries)
     store: SecretStore | None = None
     values: dict[str, str] = {}
     kept: dict[str, Mapping[str, Any]] = {}
@@ -323,6 +333,7 @@ def change_disabled(arguments: argparse.Namespace, disabled: bool) -> int:
 
 
 def run_remove(arguments: argparse.Namespace) -> int:
+    from mcp_server.cli.upstream_packages import remove_packages
     from mcp_server.config.operator_edit import UneditableLayout
     from mcp_server.config.upstream_edit import remove_server
     from mcp_server.state.upstream_pins import UpstreamPins
@@ -334,7 +345,9 @@ def run_remove(arguments: argparse.Namespace) -> int:
         raise CliError(f"take `{arguments.name}` out of {edit.file.path} yourself; nothing was written.") from None
     # A mode or a rule may still name it.
     edit.check(text, [arguments.name])
+    before = edit.load(edit.text)
     edit.write(text)
+    remove_packages(before, [arguments.name])
     withdrawn = UpstreamPins(edit.settings.secrets, edit.settings.workspace).remove_approval(arguments.name)
     also = " Your approval for this workspace is withdrawn." if withdrawn else ""
     say(f"Removed {arguments.name} from {edit.file.path}.{also}")

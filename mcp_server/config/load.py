@@ -206,10 +206,12 @@ def get_mount_places(settings: Settings | None) -> "tuple[Path | None, Callable[
     def build_mount_places() -> "MountPlaces":
         from mcp_server.config.secrets import build_secret_finder  # most people mount nothing
         from mcp_server.config.value_references import MountPlaces, ValueSources
+        from mcp_server.state.upstream_packages import PackageStore
 
         assert settings is not None
         sources = ValueSources(secret=build_secret_finder(settings))
-        return MountPlaces(settings.workspace, settings.search_path, sources)
+        find_package = PackageStore(settings.secrets).find if settings.secrets else None
+        return MountPlaces(settings.workspace, settings.search_path, sources, find_package=find_package)
 
     return (settings.workspace, build_mount_places) if settings else (None, None)
 

@@ -26,6 +26,7 @@ from mcp_server.config.value_references import MountPlaces, ValueReader, list_se
 from mcp_server.model.posture import Profile
 from mcp_server.model.text import find_nearest_name, quote_exactly
 from mcp_server.model.tools import Effect
+from mcp_server.model.upstream_packages import MountPackage
 from mcp_server.model.upstreams import (
     CatalogueChanges,
     HttpTarget,
@@ -40,6 +41,7 @@ from mcp_server.model.upstreams import (
     ToolShape,
 )
 from mcp_server.policy.upstream_names import slug_server
+from mcp_server.policy.upstream_requests import UnkeptPackage, find_request
 from mcp_server.settings import SECRET_NAME, SHORTEST_SECRET
 
 
@@ -102,6 +104,7 @@ class EntryReader:
             prefixed=get_flag(fields, "prefix", True),
             roots=get_flag(fields, "roots", False),
             sandbox=_read_sandbox(fields),
+            package=self._find_package(target),
             disabled=get_flag(fields, "disabled", False),
         )
         return replace(
@@ -139,9 +142,12 @@ class EntryReader:
         folder = self._read_folder(fields)
         if "command" in fields.fields and not program.strip():
             self.findings.add(command.place, "the command is empty")
-        elif not self.findings.faults():
+        target = StdioTarget((program, *args), env, folder)
+        package = None if self.findings.faults() else self._find_package(target)
+        # What is kept here starts without the program that fetched it.
+        if not (self.findings.faults() or (package and package.lock)):
             self._check_program(command, program, env, folder)
-        return StdioTarget((program, *args), env, folder)
+        return target
 
     def _read_folder(self, fields: Fields) -> str:
         leaf = get_leaf(fields, "cwd")
@@ -166,6 +172,16 @@ class EntryReader:
             near = find_nearest_name(program, _list_programs(path))
             hint = f" (did you mean {quote_exactly(near)}?)" if near else ""
             self.findings.add(command.place, f"there is no program {quote_exactly(program)} on the PATH{hint}")
+
+    def _find_package(self, target: Target) -> MountPackage | None:
+        """What is not kept runs as it is written; the question whether you approve it says why."""
+        if self._places.find_package is None or not isinstance(target, StdioTarget):
+            return None
+        try:
+            request = find_request(target.argv)
+        except UnkeptPackage:
+            return None
+        return request and self._places.find_package(self.name, request)
 
     def _read_http(self, fields: Fields, url: Leaf, transport: HttpTransport) -> HttpTarget | None:
         address = self.values.fill_in(url)

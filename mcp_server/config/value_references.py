@@ -10,6 +10,7 @@ from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Leaf
 from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.model.text import quote_exactly
+from mcp_server.model.upstream_packages import MountPackage, PackageRequest
 from mcp_server.settings import find_variable
 
 REFERENCE = re.compile(r"\$\{(?P<inside>[^}]*)(?P<end>\}?)")
@@ -39,6 +40,8 @@ class MountPlaces:
     sources: ValueSources = field(default_factory=ValueSources)
     has_remote_principals: bool = False
     """Whether people with tokens may connect."""
+    find_package: Callable[[str, PackageRequest], MountPackage] | None = None
+    """Finds what is kept of a mount's package; None if this account can keep nothing."""
 
 
 @dataclass

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from mcp_server.model.context import Client, Progress
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Arguments, Effect
+from mcp_server.model.upstream_packages import MountPackage
 
 Definition: TypeAlias = Mapping[str, Any]
 """A tool, prompt, resource or template as its server described it."""
@@ -132,6 +133,8 @@ class Mount:
     """Whether the server is told where the workspace is."""
     sandbox: MountSandbox | None = None
     """None if nothing was said about it."""
+    package: MountPackage | None = None
+    """What its command line fetches, if that is kept here; None if nothing is."""
     disabled: bool = False
     start_seconds: float = 30.0
     call_seconds: float = 60.0

@@ -10,7 +10,7 @@ import anyio
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.processes.upstream import UpstreamNotStarted, start_upstream
-from mcp_server.model.upstreams import StdioTarget
+from mcp_server.model.upstreams import Mount, StdioTarget
 from mcp_server.upstreams.logs import UpstreamLog
 from mcp_server.upstreams.messages import (
     BrokenMessage,
@@ -22,6 +22,7 @@ from mcp_server.upstreams.messages import (
     encode_message,
     parse_messages,
 )
+from mcp_server.upstreams.packages.start import check_package, find_started
 
 MAX_UNREAD_BYTES = 16 << 20
 """What may wait for a server that has stopped reading."""
@@ -93,9 +94,13 @@ class StdioLink:
 
 
 @asynccontextmanager
-async def open_stdio_link(host: CommandHost, target: StdioTarget, log: UpstreamLog) -> AsyncGenerator[StdioLink, None]:
+async def open_stdio_link(
+    host: CommandHost, mount: Mount, target: StdioTarget, log: UpstreamLog
+) -> AsyncGenerator[StdioLink, None]:
     try:
-        child = await start_upstream(host, target.argv, target.env, target.folder)
+        started = find_started(mount, target)
+        await check_package(mount)
+        child = await start_upstream(host, started.argv, started.env, started.folder)
     except UpstreamNotStarted as error:
         raise LinkClosed(f"it could not start: {error}") from None
     link = StdioLink(child)

@@ -14,7 +14,6 @@ from mcp_server.model.upstreams import (
 from mcp_server.policy.upstream_check import CatalogueFinding, OtherTools, check_catalogue
 from mcp_server.policy.upstream_diff import format_difference
 from mcp_server.policy.upstream_effects import judge_tool
-from mcp_server.policy.upstream_packages import find_better_known, find_package
 from mcp_server.policy.upstream_pins import (
     CataloguePart,
     JudgedCatalogue,
@@ -101,20 +100,6 @@ def build_approval_preview(
         mount_digest,
         compute_catalogue_digest(mount_digest, catalogue),
     )
-
-
-def describe_package(mount: Mount) -> list[str]:
-    """Say what to know about a package that is fetched when the server starts; nothing if none is."""
-    package = find_package(mount.target.argv) if isinstance(mount.target, StdioTarget) else None
-    if package is None:
-        return []
-    version = f" {package.version}" if package.version else ""
-    sentences = [f"It runs {package.name}{version} ({package.source})."]
-    if not package.is_exact:
-        sentences.append("The next start may run something else than this one: no exact version is written.")
-    if like := find_better_known(package):
-        sentences.append(f"Its name is like that of the better-known {' and '.join(like)}. Is it the one you mean?")
-    return [*sentences, "Who published it, when, and what it consists of was not checked."]
 
 
 def describe_target(mount: Mount) -> list[tuple[str, str]]:

@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.policy.upstream_packages import KNOWN, PackageRun, PackageSource, find_better_known, find_package
+from mcp_server.model.upstream_packages import PackageSource
+from mcp_server.policy.upstream_packages import KNOWN, PackageRun, find_better_known, find_package
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[1] / "tables" / "upstream_packages.yaml").read_text()

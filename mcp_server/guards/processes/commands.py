@@ -158,8 +158,8 @@ class CallProcesses:
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_collect_output, out, child.out, child if command.no_more else None)
-                tasks.start_soon(_collect_output, err, child.err)
+                tasks.start_soon(collect_output, out, child.out, child if command.no_more else None)
+                tasks.start_soon(collect_output, err, child.err)
                 tasks.start_soon(_write_input, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
                     await child.wait()
@@ -318,7 +318,7 @@ class CappedOutput:
         self.cut = self.cut or len(piece) > room
 
 
-async def _collect_output(output: CappedOutput, source: Source | None, to_kill: RunningChild | None = None) -> None:
+async def collect_output(output: CappedOutput, source: Source | None, to_kill: RunningChild | None = None) -> None:
     """`to_kill`: the child to end once its output is longer than what is kept."""
     while source is not None and (piece := await source.read_piece()):
         output.add(piece)
