@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_server.config.faults import ConfigFaults
     from mcp_server.config.load import Configuration
     from mcp_server.guards.redaction import Redactor
-    from mcp_server.model.upstream_packages import MountPackage, PackageLock
+    from mcp_server.model.upstream_packages import MountPackage, PackageFacts, PackageLock
     from mcp_server.settings import Settings
     from mcp_server.views.upstream_approval import ApprovalPreview
 
@@ -60,21 +61,22 @@ def find_mounts(configuration: "Configuration | ConfigFaults", names: Collection
 
 def fetch_missing(configuration: "Configuration", settings: "Settings", mount: Mount) -> Mount:
     from mcp_server.state.upstream_packages import put_lock
-    from mcp_server.views.upstream_packages import describe_fetched
+    from mcp_server.views.upstream_packages import describe_facts, describe_fetched
 
     if mount.package is None or mount.package.lock is not None:
         return mount
-    lock = fetch(configuration, settings, mount)
+    lock, facts = fetch(configuration, settings, mount)
     package = put_lock(mount.package, lock)
-    for sentence in describe_fetched(package):
+    for sentence in (*describe_fetched(package), *describe_facts(package, facts, time.time())):
         note(sentence)
     return replace(mount, package=package)
 
 
-def fetch(configuration: "Configuration", settings: "Settings", mount: Mount) -> "PackageLock":
-    """Install what the mount's command line asks for, or raise `CliError`."""
+def fetch(configuration: "Configuration", settings: "Settings", mount: Mount) -> "tuple[PackageLock, PackageFacts]":
+    """Install what the mount's command line asks for, or raise `CliError`; and ask its registry about it."""
     from mcp_server.compose import build_guards
     from mcp_server.config.folders import prepare_folders
+    from mcp_server.upstreams.packages.facts import find_facts
     from mcp_server.upstreams.packages.fetch import fetch_package
     from mcp_server.upstreams.packages.installers import PackageNotFetched
 
@@ -82,10 +84,12 @@ def fetch(configuration: "Configuration", settings: "Settings", mount: Mount) ->
     assert package is not None and isinstance(target, StdioTarget)
     prepare_folders(settings)
 
-    async def run() -> "PackageLock":
+    async def run() -> "tuple[PackageLock, PackageFacts]":
         commands = build_guards(configuration, settings).commands
+        variables = dict(settings.installer_variables)
         try:
-            return await fetch_package(commands, package, dict(settings.installer_variables), target.env)
+            lock = await fetch_package(commands, package, variables, target.env)
+            return lock, await find_facts(commands, package, lock, variables)
         finally:
             await commands.close()
 
@@ -108,7 +112,7 @@ def run_update(arguments: argparse.Namespace) -> int:
     mount = find_mount(configuration, arguments.name)
     package = find_kept_package(mount)
     forbid_memory_reading()
-    lock = find_update(configuration, settings, mount, package, arguments.digest)
+    lock, about = find_update(configuration, settings, mount, package, arguments.digest)
     if lock is None:
         say_prose(f"{mount.name} is up to date: {describe_version(package.lock)}.")
         return 0
@@ -116,7 +120,7 @@ def run_update(arguments: argparse.Namespace) -> int:
     with explain_refusals():
         catalogue = asyncio.run(read_catalogue(configuration, settings, updated))
     preview = build_preview(configuration, settings, updated, catalogue)
-    show_update(arguments, package, preview, build_redactor(configuration, settings))
+    show_update(arguments, package, preview, about, build_redactor(configuration, settings))
     if arguments.digest is None and arguments.json:
         return 0
     take_over(arguments, settings, package, preview)
@@ -135,8 +139,9 @@ def find_kept_package(mount: Mount) -> "MountPackage":
 
 def find_update(
     configuration: "Configuration", settings: "Settings", mount: Mount, package: "MountPackage", digest: str | None
-) -> "PackageLock | None":
-    """Fetch the newest version that the entry allows. With a digest, it is the one that you were shown."""
+) -> "tuple[PackageLock | None, list[str]]":
+    """Fetch the newest version that the entry allows. With a digest, it is the one that you were shown.
+    Return it, or None if there is no other, and what to know about it."""
     from mcp_server.state.upstream_packages import (
         NEXT,
         ContentsChanged,
@@ -145,10 +150,11 @@ def find_update(
         put_lock,
         remove_place,
     )
+    from mcp_server.views.upstream_packages import describe_facts
 
     if digest is not None and (shown := load_lock(package.folder / NEXT)) is not None:
-        return shown
-    lock = fetch(configuration, settings, mount)
+        return shown, []
+    lock, facts = fetch(configuration, settings, mount)
     if package.lock is not None and lock.packages == package.lock.packages:
         try:
             check_contents(package)
@@ -156,13 +162,17 @@ def find_update(
             note("Its files on this machine were changed since they were fetched; these are new.")
         else:
             remove_place(package, lock.folder)
-            return None
+            return None, []
     put_lock(package, lock, NEXT)
-    return lock
+    return lock, describe_facts(package, facts, time.time())
 
 
 def show_update(
-    arguments: argparse.Namespace, before: "MountPackage", preview: "ApprovalPreview", redactor: "Redactor"
+    arguments: argparse.Namespace,
+    before: "MountPackage",
+    preview: "ApprovalPreview",
+    about: Sequence[str],
+    redactor: "Redactor",
 ) -> None:
     from mcp_server.cli.upstream_approval import show_preview, to_json
     from mcp_server.views.upstream_packages import list_package_changes
@@ -172,9 +182,11 @@ def show_update(
     changes = list_package_changes(before.lock, after.lock)
     if arguments.json:
         versions = {"from": before.lock.version if before.lock else None, "to": after.lock.version}
-        print_json(redactor.redact_value({**to_json(preview), "update": versions, "packages": changes}))
+        print_json(redactor.redact_value({**to_json(preview), "update": versions, "packages": changes, "about": about}))
     elif arguments.digest is None:
         show_versions(before.lock, after.lock, changes)
+        for sentence in about:
+            say_prose(redactor.redact(sentence), indent="  ")
         show_preview(preview, redactor)
 
 

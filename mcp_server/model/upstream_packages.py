@@ -94,6 +94,24 @@ class PackageLock:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageFacts:
+    """What a registry says about a version. None of it is proved."""
+
+    publisher: str = ""
+    """The account that published it."""
+    published_at: int = 0
+    """In seconds."""
+    attested: str = ""
+    """What the registry's attestation says built it; empty if there is none."""
+    repository: str = ""
+    """Where the package says its source is."""
+    withdrawn: str = ""
+    """Why it should no longer be used; empty if nothing is said."""
+    unknown: str = ""
+    """Why the registry said nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class MountPackage:
     """The package of a mount."""
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from mcp_server.model.text import format_count, format_list
-from mcp_server.model.upstream_packages import MountPackage, PackageLock
+from mcp_server.model.upstream_packages import MountPackage, PackageFacts, PackageLock
 from mcp_server.model.upstreams import Mount, StdioTarget
-from mcp_server.policy.upstream_packages import find_better_known, find_package
+from mcp_server.policy.upstream_packages import PackageRun, find_better_known, find_package
 from mcp_server.policy.upstream_requests import UnkeptPackage, find_request
 from mcp_server.views.text import format_time
 
 MAX_CHANGES = 40
+YOUNG_DAYS = 7
 
 
 def describe_package(mount: Mount) -> list[str]:
@@ -44,6 +45,33 @@ def describe_fetched(package: MountPackage) -> Iterator[str]:
     if lock.scripts:
         does = "has an install script, which" if len(lock.scripts) == 1 else "have install scripts, which"
         yield f"{format_list(lock.scripts, 'and')} {does} did not run. If the server needs it, it will not work."
+
+
+def describe_facts(package: MountPackage, facts: PackageFacts, now: float) -> list[str]:
+    """Say what the registry says about the version, and plainly what it does not."""
+    source = package.request.source
+    sentences: list[str] = []
+    if facts.unknown:
+        sentences.append(f"{source} was asked who published it, but: {facts.unknown}.")
+    else:
+        who = f"by {facts.publisher}" if facts.publisher else f"by an account that {source} does not name"
+        days = max(0, int((now - facts.published_at) // 86_400))
+        age = f"{format_count(days, 'day')} ago " if facts.published_at else ""
+        sentences.append(f"This version was published {age}{who}.")
+        if facts.published_at and days < YOUNG_DAYS:
+            sentences.append("It is very new: few people can have looked at it yet.")
+        if facts.withdrawn:
+            sentences.append(f"Its publisher says not to use it any more: {facts.withdrawn}")
+        if facts.repository:
+            sentences.append(f"It says that its source is {facts.repository}; that was not compared.")
+        sentences.append(
+            f"{source} has an attestation of where it was built ({facts.attested}); its signature was not checked."
+            if facts.attested
+            else f"{source} has no attestation of where it was built."
+        )
+    if like := find_better_known(PackageRun(source, package.request.name)):
+        sentences.append(f"Its name is like that of the better-known {' and '.join(like)}. Is it the one you mean?")
+    return [*sentences, "What its files do, and who published the other packages, was not checked."]
 
 
 def describe_unkept(mount: Mount) -> str:

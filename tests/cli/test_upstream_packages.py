@@ -24,8 +24,11 @@ def registry(home: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setenv("PATH", f"/usr/local/bin:/usr/bin:/bin:{sysconfig.get_path('scripts')}")
     with serve_registry() as served:
         served.configure(home)
-        served.publish_npm("@acme/greeter", "1.0.0")
-        served.publish_wheel("acme-greeter", "1.0.0")
+        attested = {"attestations": {"provenance": {"predicateType": "https://slsa.dev/provenance/v1"}}}
+        served.publish_npm("@acme/greeter", "1.0.0", _npmUser={"name": "acme-bot", "email": "bot@acme"}, dist=attested)
+        built = {"attestation_bundles": [{"publisher": {"kind": "GitHub", "repository": "acme/greeter"}}]}
+        served.pages["/integrity/acme-greeter"] = built
+        served.publish_wheel("acme-greeter", "1.0.0", provenance="/integrity/acme-greeter")
         yield served
 
 
@@ -46,6 +49,14 @@ def greet(place: Path, home: Path) -> Any:
         return json.loads(client.call("greeter_hello")["content"][0]["text"])
 
 
+def assert_facts(source: str, said: str) -> None:
+    """What the registry says, and what nobody checked."""
+    who = "by acme-bot" if source == "npm" else "by an account that PyPI does not name"
+    built = "https://slsa.dev/provenance/v1" if source == "npm" else "GitHub acme/greeter"
+    for words in (who, f"attestation of where it was built ({built})", "signature was not checked", "days ago"):
+        assert words in " ".join(said.split()), said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("source", LINES)
 def test_a_package_is_fetched_once_and_starts_without_its_registry(
@@ -54,6 +65,7 @@ def test_a_package_is_fetched_once_and_starts_without_its_registry(
     said = menugate(f"upstreams add greeter -- {LINES[source]}")
     assert said.code == 0, said.err
     assert "greeter 1.0.0" in said.err and source in said.err
+    assert_facts(source, said.err)
     asked = len(registry.asked)
     said = menugate("upstreams test greeter")
     assert "1.0.0" in said.out, said.err

@@ -114,13 +114,16 @@ class Registry:
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     npm: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     pypi: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
+    pages: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Other answers, by path."""
     asked: list[str] = field(default_factory=list[str])
     """The path of every request."""
 
     def publish_npm(self, name: str, version: str, tools: tuple[Mapping[str, Any], ...] = (TOOL,), **more: Any) -> None:
         words = {"offered": json.dumps(tools), "name": json.dumps(name), "version": json.dumps(version)}
         bare = name.rpartition("/")[2]
-        package = {"name": name, "version": version, "bin": {bare: "server.js"}, **more}
+        about = {key: value for key, value in more.items() if key != "dist"}
+        package = {"name": name, "version": version, "bin": {bare: "server.js"}, **about}
         data = pack_tar({"package.json": json.dumps(package), "server.js": NODE.format(**words)})
         path = f"/files/{bare}-{version}.tgz"
         self.files[path] = data
@@ -172,6 +175,8 @@ class Registry:
         kind, _, name = unquote(path).lstrip("/").partition("/")
         if path in self.files:
             return "application/octet-stream", self.files[path]
+        if path in self.pages:
+            return "application/json", json.dumps(self.pages[path]).encode()
         if kind == "npm" and name in self.npm:
             return "application/json", json.dumps(self.npm[name]).encode()
         if kind == "simple" and name.rstrip("/") in self.pypi:
