@@ -210,8 +210,14 @@ def get_mount_places(settings: Settings | None) -> "tuple[Path | None, Callable[
 
         assert settings is not None
         sources = ValueSources(secret=build_secret_finder(settings))
-        find_package = PackageStore(settings.secrets).find if settings.secrets else None
-        return MountPlaces(settings.workspace, settings.search_path, sources, find_package=find_package)
+        kept = PackageStore(settings.secrets) if settings.secrets else None
+        return MountPlaces(
+            settings.workspace,
+            settings.search_path,
+            sources,
+            find_package=kept.find if kept else None,
+            find_home=kept.find_home if kept else None,
+        )
 
     return (settings.workspace, build_mount_places) if settings else (None, None)
 

@@ -42,6 +42,8 @@ class MountPlaces:
     """Whether people with tokens may connect."""
     find_package: Callable[[str, PackageRequest], MountPackage] | None = None
     """Finds what is kept of a mount's package; None if this account can keep nothing."""
+    find_home: Callable[[str, str], Path] | None = None
+    """Finds the own folder of a mount's program in its sandbox; None likewise."""
 
 
 @dataclass

@@ -41,6 +41,11 @@ class PackageStore:
         folder = self.secrets / FOLDER / name[:32]
         return MountPackage(request, folder, load_lock(folder / LOCK))
 
+    def find_home(self, mount: str, program: str) -> Path:
+        """Find where a server in a sandbox keeps its own files. They stay when its package changes."""
+        name = hashlib.sha256(json.dumps(["home", mount, program]).encode("utf-8", "surrogatepass")).hexdigest()
+        return self.secrets / FOLDER / name[:32]
+
 
 def load_lock(path: Path) -> PackageLock | None:
     """Load a lock; None if it is missing or damaged."""

@@ -9,7 +9,8 @@ import anyio
 
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.commands import CommandHost
-from mcp_server.guards.processes.upstream import UpstreamNotStarted, start_upstream
+from mcp_server.guards.processes.upstream import UpstreamNotStarted, find_upstream_program, start_upstream
+from mcp_server.guards.processes.walls import start_in_walls
 from mcp_server.model.upstreams import Mount, StdioTarget
 from mcp_server.upstreams.logs import UpstreamLog
 from mcp_server.upstreams.messages import (
@@ -22,7 +23,7 @@ from mcp_server.upstreams.messages import (
     encode_message,
     parse_messages,
 )
-from mcp_server.upstreams.packages.start import check_package, find_started
+from mcp_server.upstreams.packages.start import check_package, find_started, find_walls
 
 MAX_UNREAD_BYTES = 16 << 20
 """What may wait for a server that has stopped reading."""
@@ -100,7 +101,12 @@ async def open_stdio_link(
     try:
         started = find_started(mount, target)
         await check_package(mount)
-        child = await start_upstream(host, started.argv, started.env, started.folder)
+        walls = find_walls(mount)
+        if walls is None:
+            child = await start_upstream(host, started.argv, started.env, started.folder)
+        else:
+            program = find_upstream_program(host, started.argv, started.env, started.folder)
+            child = await start_in_walls(host, program, walls)
     except UpstreamNotStarted as error:
         raise LinkClosed(f"it could not start: {error}") from None
     link = StdioLink(child)

@@ -8,6 +8,7 @@ from mcp_server.model.upstreams import (
     Definition,
     HttpTarget,
     Mount,
+    MountSandbox,
     StdioTarget,
     ToolShape,
 )
@@ -107,9 +108,18 @@ def describe_target(mount: Mount) -> list[tuple[str, str]]:
     match mount.target:
         case StdioTarget(argv, env, folder):
             rows = [("starts", " ".join(argv))] + ([("in", folder)] if folder else [])
-            return rows + ([("gets", ", ".join(sorted(env)))] if env else [])
+            rows += [("gets", ", ".join(sorted(env)))] if env else []
+            return [*rows, ("sandbox", describe_sandbox(mount.sandbox))]
         case HttpTarget(url, _, headers):
             return [("calls", url)] + ([("sends", ", ".join(sorted(headers)))] if headers else [])
+
+
+def describe_sandbox(sandbox: MountSandbox | None) -> str:
+    if sandbox is None:
+        return "none: it can do whatever your account can do"
+    writes = ", ".join(("its own folder", *sandbox.write))
+    network = f"reaches {', '.join(sandbox.network)}" if sandbox.network else "no network"
+    return f"writes in {writes}; {network}; your home is {'readable' if sandbox.home else 'hidden'}"
 
 
 def describe_effect(mount: Mount, tool: Definition) -> tuple[str, str, str]:

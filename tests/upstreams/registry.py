@@ -47,7 +47,14 @@ def reach(address):
         return error.strerror or "not reached"
 
 
-DEEDS = {{"look": look, "write": write, "reach": reach, "variable": lambda name: os.environ.get(name, "")}}
+def read(path):
+    try:
+        return pathlib.Path(path).read_text()
+    except OSError as error:
+        return error.strerror
+
+
+DEEDS = {{"look": look, "read": read, "write": write, "reach": reach, "variable": os.environ.get}}
 
 
 def answer(method, params):
@@ -75,6 +82,10 @@ def main():
         error = {{"error": {{"code": -32601, "message": "no such method"}}}}
         reply = error if result is None else {{"result": result}}
         print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **reply}}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
 '''
 NODE = """#!/usr/bin/env node
 const OFFERED = {offered};
@@ -101,7 +112,7 @@ TOOL: Mapping[str, Any] = {"name": "hello", "description": "Says hello.", "input
 WHAT: Mapping[str, Any] = {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]}
 DEEDS = tuple(
     {"name": name, "description": f"Tries {name}.", "inputSchema": WHAT}
-    for name in ("look", "write", "reach", "variable")
+    for name in ("look", "read", "write", "reach", "variable")
 )
 PUBLISHED = "2026-03-01T10:00:00.000Z"
 

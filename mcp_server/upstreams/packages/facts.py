@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 from mcp_server.guards.network.http import HttpClient
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.processes.upstream import UpstreamNotStarted, run_installer
-from mcp_server.model.destinations import Destinations
+from mcp_server.model.destinations import USUAL_INDEX, Destinations
 from mcp_server.model.network import Request
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import to_one_line
@@ -25,7 +25,6 @@ from mcp_server.upstreams.packages.installers import normalize_name
 
 SECONDS = 20.0
 MOST_BYTES = 20 << 20
-PYPI = "https://pypi.org/simple/"
 SIMPLE = "application/vnd.pypi.simple.v1+json"
 INDEX_OPTIONS = ("--default-index", "--index-url", "-i")
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
@@ -111,7 +110,7 @@ def find_index(request: PackageRequest, variables: Mapping[str, str], home: Path
     for file in CONFIG_FILES.get(request.installer, ()):
         if (home / file).is_file() and (found := INDEX_LINE.search((home / file).read_text("utf-8", "replace"))):
             given.append(found[1])
-    return f"{(given or [PYPI])[0].rstrip('/')}/"
+    return f"{(given or [USUAL_INDEX])[0].rstrip('/')}/"
 
 
 async def ask_index(index: str, lock: PackageLock) -> PackageFacts:

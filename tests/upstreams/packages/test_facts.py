@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mcp_server.model.destinations import USUAL_INDEX
 from mcp_server.model.upstream_packages import Installer, LockedPackage, PackageLock, PackageRequest
 from mcp_server.upstreams.packages.facts import ask_index, find, find_index, name_person, read_date
 from tests.upstreams.registry import serve_registry
@@ -12,7 +13,7 @@ from tests.upstreams.registry import serve_registry
 
 def test_the_registry_of_the_account_is_asked(tmp_path: Path) -> None:
     plain = PackageRequest(Installer.UV, ("a",), "a")
-    assert find_index(plain, {}, tmp_path) == "https://pypi.org/simple/"
+    assert find_index(plain, {}, tmp_path) == USUAL_INDEX
     (tmp_path / ".config" / "uv").mkdir(parents=True)
     (tmp_path / ".config" / "uv" / "uv.toml").write_text('[[index]]\nurl = "http://own/simple/"\ndefault = true\n')
     assert find_index(plain, {}, tmp_path) == "http://own/simple/"
