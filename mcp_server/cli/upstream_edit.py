@@ -24,6 +24,7 @@ ADD = """
 menugate upstreams add time -- uvx mcp-server-time@2026.10.19   a server that menugate starts
 menugate upstreams add issues --url http://127.0.0.1:8808/mcp   one that is already running
 menugate upstreams add git --env HOME=/srv -- git-mcp           with a variable
+menugate upstreams add time --sandbox -- uvx mcp-server-time    in the narrowest sandbox in which it starts
 menugate upstreams add --from ~/.claude.json                    what is in a host's file
 menugate upstreams add --from .mcp.json github time             add these two of it
 """
@@ -41,13 +42,15 @@ NOTHING = "Nothing was written."
 
 
 def add_edits(actions: CommandGroup) -> None:
-    add = actions.add("add", ADD, run_add, "add a server to your menugate.yaml; starts nothing")
+    add = actions.add("add", ADD, run_add, "add a server to your menugate.yaml; starts nothing without --sandbox")
     add.add_argument("name", nargs="?", metavar="NAME", help="what you call it")
     add.add_argument("program", nargs="*", metavar="COMMAND", help="after `--`: the program to start, with arguments")
     add.add_argument("--url", metavar="URL", help="the address of a server that is already running")
     add.add_argument("--from", dest="file", metavar="FILE", help="a host's file; NAMEs are those to add from it")
     add.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable; repeat for more")
     add.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header; repeat for more")
+    add.add_argument("--sandbox", action="store_true", help="start it in a sandbox, and write down what works")
+    add.add_argument("--network", action="append", default=[], metavar="HOST", help="a host that it reaches from there")
     add.add_argument("--here", action="store_true", help="for this workspace only; so is what is in its own files")
     add.add_argument("--replace", action="store_true", help="in place of a server of that name")
     add.add_argument("--yes", action="store_true", help="do not ask before adding servers from a file")
@@ -135,6 +138,8 @@ class OperatorEdit:
 
 
 def run_add(arguments: argparse.Namespace) -> int:
+    from mcp_server.cli.upstream_sandbox import find_sandbox
+
     if arguments.file is not None:
         return run_add_from(arguments)
     if arguments.name is None or bool(arguments.program) == bool(arguments.url):
@@ -146,7 +151,12 @@ def run_add(arguments: argparse.Namespace) -> int:
         if pairs:
             entry[key] = dict(split_pair(pair) for pair in pairs)
     edit = OperatorEdit.open(arguments)
-    write_servers(edit, {arguments.name: entry}, edit.workspace if arguments.here else None)
+    workspace = edit.workspace if arguments.here else None
+    if arguments.sandbox or arguments.network:
+        if arguments.url:
+            raise CliError("`--sandbox` and `--network` go with `-- COMMAND…` only.", code=2)
+        entry["sandbox"] = find_sandbox(edit, arguments.name, entry, workspace, arguments.network)
+    write_servers(edit, {arguments.name: entry}, workspace)
     return 0
 
 
@@ -161,7 +171,7 @@ def run_add_from(arguments: argparse.Namespace) -> int:
     from mcp_server.config.operator_file import UnusableFile
     from mcp_server.config.upstream_import import convert_entry, read_server_file
 
-    if arguments.url or arguments.env or arguments.header:
+    if arguments.url or arguments.env or arguments.header or arguments.sandbox or arguments.network:
         raise CliError("`--from FILE` goes with names only; the file says the rest.", code=2)
     path = Path(arguments.file).expanduser()
     try:
@@ -226,7 +236,7 @@ def confirm_servers(file: "ServerFile", names: list[str], sure: bool) -> None:
 
 def write_servers(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], workspace: str | None) -> None:
     """Check the entries, fetch their packages, put their passwords and tokens into the store, and write them."""
-    from mcp_server.cli.secrets import open_store_to_change
+    from mcp_server.cli.secrets import SecretValues, find_secret_fault, open_store_to_change
     from mcp_server.cli.upstream_packages import fetch_packages
     from mcp_server.config.upstream_import import take_out_secrets
 
@@ -258,33 +268,6 @@ def write_servers(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], 
 
 def is_any(_name: str, _value: str) -> bool:
     return True
-
-
-@dataclass
-class SecretValues:
-    """The secrets there are, and those that are about to be stored."""
-
-    store: "SecretStore"
-    workspace: str
-    new: Mapping[str, str]
-
-    def is_free(self, name: str, value: str) -> bool:
-        from mcp_server.model.results import Refusal
-
-        if name in self.new:
-            return self.new[name] == value
-        if all(entry.name != name for entry in self.store.list_entries()[0]):
-            return True
-        try:
-            return self.store.find_value(name, self.workspace) == value
-        except Refusal:
-            return False
-
-
-def find_secret_fault(name: str, value: str) -> str:
-    from mcp_server.model.secrets import find_name_fault, find_value_fault
-
-    return find_name_fault(name) or find_value_fault(value)
 
 
 def draft_text(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], workspace: str | None) -> str:
