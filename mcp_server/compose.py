@@ -295,16 +295,16 @@ def build_recorder(configuration: Configuration, core: Core, guards: Guards) -> 
     from mcp_server.calls.approval_binding import Binding
     from mcp_server.calls.ledger import LedgerRecorder, build_tool_counter
 
+    noted = (core.conversation, core.redactor.redact, core.note_decision)
     return LedgerRecorder(
         core.store,
         build_tool_counter(core.current_policy),
-        core.conversation,
-        core.redactor.redact,
-        core.note_decision,
+        *noted,
         Binding(guards.jail, core.redactor.load()),
         configuration.policy.read_line,
         core.redactor.load().redact_beginning,
         core.current_policy,
+        core.running_calls.list_beside,
     )
 
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from mcp_server.calls.approval_parts import PARTS, list_parts
-from mcp_server.calls.approval_text import SEEN, STANDS, TARGETS, UNTOLD
+from mcp_server.calls.approval_text import MOMENT, SEEN, STANDS, TARGETS, UNTOLD
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.path_targets import Target, find_targets, look_at_path
 from mcp_server.guards.redaction import Redactor
-from mcp_server.guards.run_targets import find_run_targets
-from mcp_server.model.approvals import ApprovedCall
+from mcp_server.guards.run_targets import RunTargets, find_run_targets
+from mcp_server.model.approvals import ApprovalMoment, ApprovedCall
 from mcp_server.model.context import Context
 from mcp_server.model.files import RehearsalOver
 from mcp_server.model.policy import Decision
@@ -46,13 +46,14 @@ class Binding:
         # By the time the call runs, the same name may belong to another file or folder.
         hashed = _does_change(decision) and not facts
         targets = {path: find_targets(self.jail, path, hashed) for _, path in self._list_paths(call)}
-        run_files, untold = self._find_run_files(call, facts)
-        run = {path: find_targets(self.jail, path, hashed=True) for path in run_files}
+        runs = self._find_run_files(call, facts)
+        run = {path: find_targets(self.jail, path, hashed=True) for path in runs.files}
         targets |= run
         # A file that is too large, or has another name elsewhere, is not read, so its content could change unseen.
         unread = next((path for path, found in run.items() if not any(one.sha256 for one in found)), None)
-        untold = untold or (f"{quote_text(unread)} cannot be read as a whole" if unread is not None else "")
+        untold = runs.untold or (f"{quote_text(unread)} cannot be read as a whole" if unread is not None else "")
         leads |= {UNTOLD: untold} if untold else {}
+        leads |= {MOMENT: ApprovalMoment()} if untold or runs.loads else {}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 
     def look_around(self, call: ResolvedCall, decision: Decision, facts: Arguments) -> Arguments:
@@ -60,15 +61,15 @@ class Binding:
         changes = _does_change(decision)
         seen = [look_at_path(self.jail, name, path, with_text=changes) for name, path in self._list_paths(call)]
         argument = call.tool.subject[0] if call.tool.subject else ""
-        run_files, _ = self._find_run_files(call, facts)
-        run = (look_at_path(self.jail, argument, path, with_text=False) for path in run_files)
+        runs = self._find_run_files(call, facts)
+        run = (look_at_path(self.jail, argument, path, with_text=False) for path in runs.files)
         there = tuple(one for one in (*seen, *(one for one in run if one and one.kind == "file")) if one is not None)
         return {SEEN: there, PARTS: list_parts(call.tool, call.arguments, decision, self.redactor, self.jail)}
 
-    def _find_run_files(self, call: ResolvedCall, facts: Arguments) -> tuple[list[str], str]:
+    def _find_run_files(self, call: ResolvedCall, facts: Arguments) -> RunTargets:
         """Find the files that the call may run, and why these may not be all."""
         if call.tool.runs_files is None:
-            return [], ""
+            return RunTargets()
         return find_run_targets(self.jail, call.tool.runs_files(call.arguments, facts))
 
     def _list_paths(self, call: ResolvedCall) -> list[tuple[str, str]]:
@@ -103,6 +104,7 @@ class Binding:
             and (exact or STANDS not in leads),
             exact=exact,
             loose=call.loose,
+            moment=leads.get(MOMENT, ApprovalMoment()),
         )
 
     def _digest_deciding_arguments(self, tool: Tool, arguments: Arguments, leads: Arguments) -> str:
@@ -114,7 +116,8 @@ class Binding:
         places = {name: _apply(given[name], self._normalise_path) for name in tool.places if name in given}
         known: Mapping[str, Any] = tool.arguments.get("properties", {})
         decides = {name: one for name, one in {**given, **places}.items() if not _is_default(known.get(name), one)}
-        canonical = CANONICAL.encode({"decides": decides, "leads": leads})
+        lasting = {name: lead for name, lead in leads.items() if name != MOMENT}
+        canonical = CANONICAL.encode({"decides": decides, "leads": lasting})
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _normalise_path(self, path: str) -> str:

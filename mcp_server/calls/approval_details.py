@@ -5,11 +5,12 @@ from typing import Any
 
 from mcp_server.calls.approval_arguments import mark_secrets, to_field
 from mcp_server.calls.approval_parts import PARTS, build_part_fields
-from mcp_server.calls.approval_text import SEEN, TARGETS, get_facts, sort_names
+from mcp_server.calls.approval_text import MOMENT, SEEN, TARGETS, get_facts, sort_names
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.git_index import Tracking
 from mcp_server.guards.path_targets import SeenPath, Target, digest_targets
 from mcp_server.guards.redaction import Redactor
+from mcp_server.model.approvals import ApprovalMoment
 from mcp_server.model.policy import Decision
 from mcp_server.model.tools import Arguments
 
@@ -21,12 +22,14 @@ def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, le
     names = sort_names(call.tool, call.arguments)
     seen: Sequence[SeenPath] = leads.get(SEEN, ())
     facts = get_facts(leads)
+    moment: ApprovalMoment = leads.get(MOMENT, ApprovalMoment())
     return {
         "reason": mark_secrets(decision.reason, redactor),
         "arguments": [to_field(name, call.arguments[name], redactor) for name in names],
         "parts": build_part_fields(leads.get(PARTS, ()), redactor),
         "targets": [_build_target(one, leads, redactor) for one in seen],
         "at_the_moment": [to_field(name, fact, redactor) for name, fact in facts.items()],
+        "runs_meanwhile": [to_field("", one, redactor)["value"] for one in moment.beside],
         "rule": _build_rule(decision),
     }
 

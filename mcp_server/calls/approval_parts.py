@@ -1,32 +1,26 @@
 """What does each part of the call do, what would be lost by it, and which one made it ask?"""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from mcp_server.calls.approval_arguments import PLAIN_QUOTE, QUOTE, format_value, mark_secrets, to_field
-from mcp_server.guards.git_index import Tracking
+from mcp_server.calls.approval_losses import build_loss_fields, format_loss
 from mcp_server.guards.jail import Jail
-from mcp_server.guards.path_sizes import PathSize, measure_path
+from mcp_server.guards.loss_sizes import UNCOUNTED, MeasuredLoss, measure_loss
+from mcp_server.guards.path_sizes import MAX_SECONDS, PathSize
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Decision
 from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.results import Refusal
-from mcp_server.model.text import format_count
 from mcp_server.model.tools import READING, Arguments, CallPart, Tool
 
 PARTS = "the parts"
 """A key among the places a call leads to. No argument has this name."""
 PARTS_HEAD = "What the line does:"
-TRACKING = {
-    Tracking.TRACKED: "tracked by git",
-    Tracking.UNTRACKED: "not tracked by git",
-    Tracking.OUTSIDE: "in no git repository",
-    Tracking.UNKNOWN: "menugate cannot tell whether git tracks it",
-}
 MOST_LOSSES = 5
-UNKNOWN = "unknown"
 DOES = {"reads": "reads", "builds": "builds or tests"}
 
 
@@ -34,8 +28,7 @@ class ShownPart(NamedTuple):
     part: CallPart
     decided: bool
     """You are asked because of this part."""
-    losses: tuple[tuple[str, PathSize], ...] = ()
-    """What it `deletes` or `overwrites`."""
+    losses: tuple[MeasuredLoss, ...] = ()
     own: tuple[str, ...] = ()
     """Programs of the project that it runs, instead of the machine's."""
 
@@ -46,13 +39,14 @@ def list_parts(tool: Tool, arguments: Arguments, decision: Decision, redactor: R
     subject = str(arguments.get(tool.subject[0], "")) if tool.subject else ""
     if any(secret for _, secret in redactor.split_at_secrets(subject)):
         return []
+    until = time.monotonic() + MAX_SECONDS
     deciding = next((part for part in parts if part.why and part.why in decision.reason), None)
     effect = decision.demand.effect if decision.demand else tool.effect
     return [
         ShownPart(
             part,
             part is deciding,
-            tuple(_measure_losses(part, jail)),
+            tuple(_measure_losses(part, jail, until)),
             # A call that only reads finds none of them.
             () if effect in READING else tuple(_find_own_programs(part, jail)),
         )
@@ -72,13 +66,12 @@ def _is_there(jail: Jail, path: str) -> bool:
     return False
 
 
-def _measure_losses(part: CallPart, jail: Jail) -> Iterator[tuple[str, PathSize]]:
-    for does, path, known in part.losses[:MOST_LOSSES]:
-        follow = does == "overwrites" or path.endswith("/")
-        size = measure_path(jail, path, follow) if known else PathSize(path, UNKNOWN)
-        # A new file overwrites nothing.
-        if size is not None and (does == "deletes" or size.kind == "file"):
-            yield does, size
+def _measure_losses(part: CallPart, jail: Jail, until: float) -> Iterator[MeasuredLoss]:
+    for loss in part.losses[:MOST_LOSSES]:
+        late = loss.known and time.monotonic() > until
+        measured = MeasuredLoss(loss, PathSize(loss.path, UNCOUNTED)) if late else measure_loss(jail, loss)
+        if measured is not None:
+            yield measured
 
 
 def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor) -> Iterator[str]:
@@ -95,36 +88,13 @@ def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor) -> Iterato
             runs.append(f"may mean something else after {format_value(part.after, redactor)}")
         # What the project brings may do more than read.
         says = "; ".join(runs if part.does == "reads" and runs else [says, *runs])
-        lost = "".join(f"; {_format_loss(*one, redactor)}" for one in losses)
+        lost = "".join(f"; {format_loss(one, redactor)}" for one in losses)
         lost += f"; and {left:,} more" if (left := len(part.losses) - MOST_LOSSES) > 0 else ""
         yield f"  {format_value(part.text, redactor)}: {says}{lost}"
 
 
 def _format_name(name: str, redactor: Redactor) -> str:
     return name if PLAIN_QUOTE.fullmatch(name) else format_value(name, redactor)
-
-
-def _format_loss(does: str, size: PathSize, redactor: Redactor) -> str:
-    name = format_value(size.path, redactor)
-    if size.kind == UNKNOWN:
-        return f"{does} what bash makes of {name}"
-    if size.kind == "missing":
-        return f"there is nothing at {name} now"
-    if size.kind == "folder":
-        count = format_count(size.files, "file") if size.whole else f"more than {format_count(size.files, 'file')}"
-        own = " and a git worktree of its own" if size.has_repository else ""
-        return f"{does} the folder {name}, now {count}{own}, {_format_tracking(size)}"
-    if size.kind == "file":
-        return f"{does} the file {name}, now {format_count(size.size, 'byte')}, {TRACKING[size.tracking]}"
-    return f"{does} {name}, a {size.kind}"
-
-
-def _format_tracking(size: PathSize) -> str:
-    if size.tracking is Tracking.UNTRACKED:
-        return "none tracked by git"
-    if size.tracking is not Tracking.TRACKED:
-        return TRACKING[size.tracking]
-    return f"{size.tracked:,} tracked by git"
 
 
 def _format_why(why: str, redactor: Redactor) -> str:
@@ -148,21 +118,7 @@ def build_part_fields(shown: Sequence[ShownPart], redactor: Redactor) -> list[di
             "own_programs": [to_field("", one, redactor)["value"] for one in own],
             "why": mark_secrets(part.why, redactor) or None,
             "decided": decided,
-            "losses": [_build_loss(*one, redactor) for one in losses],
+            "losses": [build_loss_fields(one, redactor) for one in losses],
         }
         for part, decided, losses, own in shown
     ]
-
-
-def _build_loss(does: str, size: PathSize, redactor: Redactor) -> dict[str, Any]:
-    is_folder, is_known = size.kind == "folder", size.tracking is not Tracking.UNKNOWN and size.kind != "missing"
-    return {
-        "does": does,
-        "path": to_field("", size.path, redactor)["value"],
-        "kind": size.kind,
-        "size": size.size if size.kind == "file" else None,
-        "files": size.files if is_folder else None,
-        "all_counted": size.whole,
-        "repository": size.has_repository,
-        "tracked": size.tracked if is_known else None,
-    }

@@ -11,10 +11,11 @@ from mcp_server.calls.approval_contents import (
     is_content,
     is_long_content,
 )
-from mcp_server.calls.approval_parts import PARTS, TRACKING, format_part_lines
+from mcp_server.calls.approval_losses import TRACKING
+from mcp_server.calls.approval_parts import PARTS, format_part_lines
 from mcp_server.guards.path_targets import SeenPath, Target
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalScope
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalMoment, ApprovalScope
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.text import format_count, quote_as_json
@@ -34,14 +35,19 @@ STANDS = "it stands on"
 """A key among the places a call leads to: the facts that decide what it does. No argument has this name."""
 STANDS_ON = "At the moment (if this changes before the tool runs, you are asked again):"
 """No argument can write a line of its own, so none can forge this one."""
+BESIDE = "While this runs, which can change files before this call uses them (if that changes, you are asked again):"
 TARGETS = "the targets"
 """Another such key: what the paths lead to, by path. Only files that would be overwritten are shown."""
 
 
 UNTOLD = "why the files it runs are unknown"
-"""A third: why the call may run files that the question does not name, and the last change there was by then."""
+"""A third: why the call may run files that the question does not name."""
+MOMENT = "when it is approved"
+"""A fourth: the `ApprovalMoment` that an approval for once depends on."""
 SEEN = "what is there"
-"""A fourth: what the paths lead to, for the person to see. Nothing is bound to it."""
+"""A fifth: what the paths lead to, for the person to see. Nothing is bound to it."""
+AGAIN = "why it is asked again"
+"""A sixth: what has made an earlier approval of the same call void."""
 
 
 def format_question(
@@ -58,7 +64,10 @@ def format_question(
     leads = leads or {}
     # Other programs run what such a file says, so the middle of it is no place to hide a line.
     show_all = decision.demand is not None and decision.demand.always_asks
-    lines = [*_format_head(tool, decision, redactor), "Arguments:" if arguments else "Arguments: none"]
+    lines = [
+        *_format_head(tool, decision, redactor, leads.get(AGAIN, "")),
+        "Arguments:" if arguments else "Arguments: none",
+    ]
     for name in sort_names(tool, arguments):
         if brief and is_content(tool, name) and is_long_content(arguments[name]):
             before = find_replaced_text(leads) if name == "content" else None
@@ -85,24 +94,29 @@ def _format_facts(leads: Arguments, redactor: Redactor) -> Iterator[str]:
         yield STANDS_ON
     for name, fact in facts.items():
         yield from format_argument_lines(name, fact, redactor, quoted=False)
+    moment: ApprovalMoment | None = leads.get(MOMENT)
+    if moment is not None and moment.beside:
+        yield BESIDE
+        yield from (f"  {format_value(one, redactor)}" for one in moment.beside)
 
 
 def get_facts(leads: Arguments) -> Mapping[str, str]:
     """Return what else the approval depends on."""
-    return {**leads.get(STANDS, {}), **leads.get(UNTOLD, {})}
+    if UNTOLD not in leads:
+        return leads.get(STANDS, {})
+    # Then no file at all may change.
+    last: ApprovalMoment = leads[MOMENT]
+    untold = {"files that it runs": f"menugate cannot tell: {leads[UNTOLD]}"}
+    return {**leads.get(STANDS, {}), **untold, "the last call that changed anything": last.changed}
 
 
-def build_untold_facts(why: str, changed: tuple[int, str] | None) -> Mapping[str, str]:
-    """Say that the call may run files that the question does not name. Then no file at all may change."""
-    last = f"call {changed[0]} (`{changed[1]}`)" if changed else "long ago"
-    return {"files that it runs": f"menugate cannot tell: {why}", "the last call that changed anything": last}
-
-
-def _format_head(tool: Tool, decision: Decision, redactor: Redactor) -> Iterator[str]:
+def _format_head(tool: Tool, decision: Decision, redactor: Redactor, again: str) -> Iterator[str]:
     """Say which tool would run, and why the user is asked."""
     why, quotes = lift_quotes(decision.reason, decision.rule)
     yield f"{SERVER} asks before it runs the tool `{tool.name}`."
     yield mark_secrets(why, redactor)
+    if again:
+        yield f"You have approved this call before, but {mark_secrets(again, redactor)} since, so you are asked again."
     yield f"Effect: {decision.demand.effect if decision.demand else tool.effect}"
     for number, quote in enumerate(quotes, 1):
         yield from format_argument_lines(f"({number})", quote, redactor, quoted=False)
@@ -174,9 +188,13 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
     return {"scope": chosen}
 
 
-def build_missing_approval_problem(decision: Decision, approval: Approval, seconds: float, why: str = "") -> Problem:
-    """Say how the user can answer: the client cannot ask, or was asked and gave no answer (`why`)."""
+def build_missing_approval_problem(
+    decision: Decision, approval: Approval, seconds: float, why: str = "", again: str = ""
+) -> Problem:
+    """Say how the user can answer: the client cannot ask, or was asked and gave no answer (`why`). `again`: what has
+    made an earlier approval void."""
     unanswered = f"The client was asked and {why}, so the question is still open. " if why else ""
+    unanswered = f"The user approved this call before, but {again} since. {unanswered}" if again else unanswered
     reads = f"read all of this call with `menugate approvals show {approval.id}`, then " if approval.is_unread else ""
     way_out = (
         f"{unanswered}Nothing ran. Use `message_user` to ask the user to {reads}run `menugate approve {approval.id}` "

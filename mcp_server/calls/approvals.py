@@ -13,6 +13,7 @@ from functools import partial
 from mcp_server.calls import approval_form, approval_text
 from mcp_server.calls.approval_details import build_details
 from mcp_server.calls.approval_form import MOST_TRIES, FormAnswer, FormReply, count_tries
+from mcp_server.calls.approval_text import AGAIN
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.config.operator import OperatorConfig
@@ -80,7 +81,7 @@ class Approvals:
         carried = await self._find_carried_question(call, wanted) if call.request.client.carried else None
         if carried is not None and not (carried.covers(wanted, carried=True) and carried.answer is ApprovalAnswer.OPEN):
             return self._redeem_answer(call, wanted, carried, note=await self._build_late_answer_note(call, carried))
-        by_client = self._may_client_answer(call, decision)
+        by_client, again = self._may_client_answer(call, decision), ""
         if carried is None:
             known = await self.store.read(
                 partial(approvals.find_standing_approval, call=wanted, now=self.clock.now_ns())
@@ -91,6 +92,10 @@ class Approvals:
                 and self._is_answer_valid(known, by_client)
             ):
                 return self._redeem_answer(call, wanted, known, carried=False)
+            if wanted.moment.changed:
+                query = partial(approvals.find_outdating_change, call=wanted, now=self.clock.now_ns())
+                again = await self.store.read(query)
+            leads = {**leads, AGAIN: again} if again else leads
             whole = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads)
             if len(whole) > approval_text.MOST_READ:
                 return approval_text.build_unreadable_question_problem(call.tool, len(whole))
@@ -98,7 +103,7 @@ class Approvals:
             details = build_details(call, decision, self.redactor, leads)
             carried = await self._open_question(wanted, whole, brief, details, judged)
         if not by_client or (carried.whole and not carried.brief) or carried.tries >= MOST_TRIES:
-            return approval_text.build_missing_approval_problem(decision, carried, self.seconds)
+            return approval_text.build_missing_approval_problem(decision, carried, self.seconds, again=again)
         return await self._ask_through_client(call, carried, decision)
 
     def _may_client_answer(self, call: ResolvedCall, decision: Decision) -> bool:
@@ -119,6 +124,8 @@ class Approvals:
             if not key.startswith(KEY):
                 continue
             known = await self.store.read(partial(approval_questions.find_approval, id=key.removeprefix(KEY)))
+            if known is not None and known.find_outdating_change(wanted, carried=True):
+                return None
             if known is not None and known.wanted.arguments_sha256 == wanted.arguments_sha256:
                 return known if known.wanted.tool == wanted.tool else None
         return None

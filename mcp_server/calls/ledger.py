@@ -13,12 +13,12 @@ from anyio import to_thread
 
 from mcp_server.calls.approval_binding import CANONICAL, Binding
 from mcp_server.calls.approval_contents import find_texts
-from mcp_server.calls.approval_text import UNTOLD, build_untold_facts
+from mcp_server.calls.approval_text import MOMENT
 from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
-from mcp_server.model.approvals import ApprovedCall
+from mcp_server.model.approvals import ApprovalMoment, ApprovedCall
 from mcp_server.model.glances import Mask, format_glance, format_unknown_glance
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, RunControl
@@ -76,6 +76,8 @@ class LedgerRecorder:
     """Takes secrets out of the line that is kept for a person to look back at."""
     current_policy: CurrentPolicy
     """Says whether such lines are kept."""
+    list_beside: Callable[[str], tuple[str, ...]] = lambda _principal: ()
+    """Lists what runs in the workspace besides the current call and may change something."""
     _client_names: dict[str, str] = field(default_factory=dict[str, str])
     """What each client calls itself, and how that is recorded: searched for secrets once, not in every call."""
 
@@ -83,9 +85,12 @@ class LedgerRecorder:
         """Find what an approval of the call is bound to: if it may run files which it does not name, also the last call
         that may have changed any."""
         leads = await to_thread.run_sync(self.binding.find_destinations, call, decision, facts)
-        if UNTOLD not in leads:
+        if MOMENT not in leads:
             return leads
-        return {**leads, UNTOLD: build_untold_facts(leads[UNTOLD], await self.store.read(find_last_change))}
+        changed = await self.store.read(find_last_change)
+        last = f"call {changed[0]} (`{changed[1]}`)" if changed else "a call long ago"
+        beside = await to_thread.run_sync(self.list_beside, call.request.principal)
+        return {**leads, MOMENT: ApprovalMoment(last, beside)}
 
     async def record_intent(
         self, call: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, leads: Arguments

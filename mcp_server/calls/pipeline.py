@@ -268,7 +268,7 @@ class Pipeline:
         spending = call.live.common.spending
         if spending.begun_ns is None:
             spending.start_clock()
-        mark_acting()
+        mark_acting(effect not in READING)
         try:
             # Cancelled while its row was written: the row stays, the tool does not run.
             await anyio.lowlevel.checkpoint_if_cancelled()

@@ -16,8 +16,14 @@ from mcp_server.calls.request import ResolvedCall
 from mcp_server.model.processes import ChildProcess
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_for_person
-from mcp_server.state.processes import read_start_time
-from mcp_server.state.running_calls import RunningClient, RunningWork, remove_running_calls, write_running_calls
+from mcp_server.state.processes import get_own_pid, read_start_time
+from mcp_server.state.running_calls import (
+    RunningClient,
+    RunningWork,
+    read_running_calls,
+    remove_running_calls,
+    write_running_calls,
+)
 
 if TYPE_CHECKING:
     from mcp_server.calls.live_sessions import SharedSession
@@ -73,7 +79,10 @@ class RunningCallsFile:
                 one.born[child.pid] = read_start_time(child.pid)
         processes = tuple((child.pid, one.born[child.pid]) for child in one.get_numbered_processes())
         about, client = one.describe_subject(self.redact), self.redact(one.client)[:LONGEST_NAME]
-        return RunningWork(one.tool, about, one.since, one.principal, one.session, client, one.over, processes)
+        # Of another process, only that knows whether a shell that stays open waits for its next line.
+        changes = one.changes and (not one.over or any(child.line is None for child in one.get_live_processes()))
+        names = (one.principal, one.session, client)
+        return RunningWork(one.tool, about, one.since, *names, one.over, processes, changes=changes)
 
     def close(self) -> None:
         self._closed = True
@@ -101,6 +110,8 @@ class RunningCall:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     acting: bool = False
     """It was let through. Until then it may wait for the person."""
+    changes: bool = False
+    """What it was let through for may change something."""
     asks: bool = False
     """It is waiting for the person's answer."""
     over: bool = False
@@ -130,6 +141,21 @@ class RunningCall:
         """The processes whose id is known; one that is just starting has none yet."""
         return (one for one in self.get_live_processes() if one.pid)
 
+    def list_work(self) -> Iterator[str]:
+        """List what it still does that may change something, as it was given."""
+        if self.changes and self.acting and not self.over:
+            yield self.about or f"the tool {self.tool}"
+        elif self.changes:
+            yield from (one.line or self.about for one in self.get_live_processes() if one.has_work())
+
+    def list_enclosing(self) -> "Iterator[RunningCall]":
+        """List the call and those that it was made within."""
+        one: RunningCall | None = self
+        while one is not None:
+            yield one
+            before = one.within.old_value if one.within is not None else None
+            one = before if isinstance(before, RunningCall) else None
+
     def build_stopped_problem(self) -> Problem:
         return Problem(
             Code.CANCELLED,
@@ -157,6 +183,10 @@ CURRENT: ContextVar[RunningCall | None] = ContextVar("the call that runs here", 
 
 # Which calls are on their way through this server?
 
+OTHER_PERSON = "a command of another person"
+MOST_BESIDE = 200
+"""Characters shown of what runs beside a call. What starts another one counts as a change, so these need not tell them
+apart."""
 MAX_SUBJECT_CHARS = 10_000
 """Characters of a call's subject that are searched for secrets."""
 UNRECORDED = "the user stopped every run, and that could not be recorded yet."
@@ -196,6 +226,16 @@ class RunningCalls:
         running.within = CURRENT.set(running)
         return running
 
+    def list_beside(self, principal: str) -> tuple[str, ...]:
+        """List what else runs in this workspace and may change something, for the principal to see."""
+        current = CURRENT.get()
+        own = set(current.list_enclosing()) if current is not None else set[RunningCall]()
+        found = [(one.principal, text) for one in self.live - own for text in one.list_work()]
+        for work in read_running_calls([self.state])[1]:
+            if work.server != get_own_pid() and work.changes:
+                found.append((work.principal, work.about or f"the tool {work.tool}"))
+        return tuple(sorted({_shorten(text) if whose == principal else OTHER_PERSON for whose, text in found}))
+
     def leave(self, running: RunningCall) -> None:
         if running.within is not None:
             CURRENT.reset(running.within)
@@ -204,10 +244,15 @@ class RunningCalls:
         self.board.schedule_write()
 
 
-def mark_acting() -> None:
-    """Mark the current call as allowed and running."""
+def _shorten(text: str) -> str:
+    cut = text.strip()
+    return cut if len(cut) <= MOST_BESIDE else f"{cut[:MOST_BESIDE]}… ({len(cut):,} characters)"
+
+
+def mark_acting(changes: bool) -> None:
+    """Mark the current call as allowed and running. `changes`: it may change something."""
     if (running := CURRENT.get()) is not None:
-        running.acting = True
+        running.acting, running.changes = True, changes
         running.changed()
 
 

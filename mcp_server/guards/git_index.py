@@ -3,10 +3,11 @@
 import os
 import posixpath
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from stat import S_ISDIR
+from typing import NamedTuple
 
 from mcp_server.guards.jail import Jail, join_path
 from mcp_server.model.results import Refusal
@@ -16,12 +17,26 @@ MAX_POINTER_BYTES = 4096
 POINTER = "gitdir: "
 HEADER = struct.Struct(">4sII")
 EXTENSION = struct.Struct(">4sI")
+ENTRY = struct.Struct(">8xII8xI8xI")
+"""Its times, mode and size."""
+SUBMODULE = 0o160000
 ENTRY_BYTES = 42
 """Of an entry before its path, without the object's name and the flags that only some have."""
 HASHES = (20, 32)
 """The lengths of an object's name: SHA-1, SHA-256."""
 VERSIONS = (2, 3, 4)
 EXTENDED = 0x4000
+
+
+class IndexEntry(NamedTuple):
+    path: bytes
+    seconds: int
+    nanoseconds: int
+    """When its file was changed last, as git saw it."""
+    mode: int
+    size: int
+    object: bytes
+    """The name of its content."""
 
 
 class Tracking(StrEnum):
@@ -40,16 +55,39 @@ def find_tracking(jail: Jail, path: str) -> Tracking:
 
 def count_tracked(jail: Jail, path: str) -> tuple[Tracking, int]:
     """Also say how many files the repository tracks at the path and below it."""
-    above = path
+    found = find_entries(jail, path, inside=False)
+    return (found, 0) if isinstance(found, Tracking) else found.count_files()
+
+
+class TrackedFiles(NamedTuple):
+    top: str
+    """The top folder of the repository's worktree."""
+    entries: Sequence[IndexEntry]
+
+    def count_files(self) -> tuple[Tracking, int]:
+        """Count the files; a submodule is none."""
+        count = sum(one.mode != SUBMODULE for one in self.entries)
+        return Tracking.TRACKED if self.entries else Tracking.UNTRACKED, count
+
+    @property
+    def has_submodule(self) -> bool:
+        return any(one.mode == SUBMODULE for one in self.entries)
+
+
+def find_entries(jail: Jail, path: str, inside: bool) -> TrackedFiles | Tracking:
+    """Find what a repository tracks at a path and below it; why not, if there is none. `inside`: the path may be the
+    top of the repository itself."""
+    above = f"{path}/" if inside else path
     while above and above != ".":
-        above = above.rpartition("/")[0]
+        above = above.rpartition("/")[0].removesuffix("/")
+        above = "" if above == "." else above
         try:
-            if folder := _find_git_folder(jail, above):
-                count = _search_index(jail, folder, path[len(above) :].lstrip("/"))
-                return Tracking.TRACKED if count else Tracking.UNTRACKED, count
+            if folder := _find_git_folder(jail, above or "."):
+                rest = "" if path == "." else path[len(above) :].lstrip("/")
+                return TrackedFiles(above or ".", _search_index(jail, folder, rest))
         except (Refusal, OSError, ValueError, IndexError, struct.error):
-            return Tracking.UNKNOWN, 0
-    return Tracking.OUTSIDE, 0
+            return Tracking.UNKNOWN
+    return Tracking.OUTSIDE
 
 
 def _find_git_folder(jail: Jail, top: str) -> str | None:
@@ -85,24 +123,24 @@ def _read_file(jail: Jail, path: str, most: int) -> bytes:
     return data
 
 
-def _search_index(jail: Jail, folder: str, path: str) -> int:
+def _search_index(jail: Jail, folder: str, path: str) -> list[IndexEntry]:
     wanted = os.fsencode(path)
     with jail.open_place(join_path(folder, "index"), reading=True) as place:
         if place.stat() is None:
-            return 0
-    paths = _list_paths(_read_file(jail, join_path(folder, "index"), MAX_INDEX_BYTES))
-    return len({entry for entry in paths if entry == wanted or entry.startswith(wanted + b"/")})
+            return []
+    entries = _list_entries(_read_file(jail, join_path(folder, "index"), MAX_INDEX_BYTES))
+    return [one for one in entries if not wanted or one.path == wanted or one.path.startswith(wanted + b"/")]
 
 
-def _list_paths(index: bytes) -> list[bytes]:
-    """List the paths of an index. Raises if it is not one, or is only part of one."""
+def _list_entries(index: bytes) -> list[IndexEntry]:
+    """List the entries of an index. Raises if it is not one, or is only part of one."""
     for length in HASHES:
         with suppress(ValueError, IndexError, struct.error):
-            return list(_iterate_paths(index, length))
+            return list(_iterate_entries(index, length))
     raise ValueError("not an index")
 
 
-def _iterate_paths(index: bytes, hash_bytes: int) -> Iterator[bytes]:
+def _iterate_entries(index: bytes, hash_bytes: int) -> Iterator[IndexEntry]:
     signature, version, count = HEADER.unpack_from(index)
     if signature != b"DIRC" or version not in VERSIONS:
         raise ValueError("not an index")
@@ -117,7 +155,8 @@ def _iterate_paths(index: bytes, hash_bytes: int) -> Iterator[bytes]:
             kept = len(before) - cut
         end = index.index(0, start)
         before = before[:kept] + index[start:end]
-        yield before
+        seconds, nanoseconds, mode, size = ENTRY.unpack_from(index, at)
+        yield IndexEntry(before, seconds, nanoseconds, mode, size, index[at + ENTRY_BYTES - 2 : flags_at])
         # Versions 2 and 3 fill each entry up to a multiple of eight with one to eight zeros.
         at = end + 1 if version == VERSIONS[-1] else at + (end - at + 8) // 8 * 8
     _check_rest(index, at, len(index) - hash_bytes)

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-from mcp_server.guards.git_index import Tracking, count_tracked
+from mcp_server.guards.git_index import Tracking, find_entries
 from mcp_server.guards.jail import Jail, join_path
 from mcp_server.guards.refusals import describe_file_kind
 from mcp_server.model.results import Refusal
@@ -35,17 +35,20 @@ class PathSize(NamedTuple):
     """How many of its files the repository around it tracks."""
 
 
-def measure_path(jail: Jail, path: str, follow: bool) -> PathSize | None:
-    """Measure what is there; None if it may not be opened. `follow`: a link stands for what it leads to."""
+def measure_path(jail: Jail, path: str, follow: bool, top: bool = False) -> PathSize | None:
+    """Measure what is there; None if it may not be opened. `follow`: a link stands for what it leads to. `top`: also
+    measure the workspace itself."""
     with suppress(Refusal, OSError), jail.open_deepest(path, follow, reading=True) as (place, missing):
         if missing:
             return PathSize(join_path(place.path, missing), "missing")
-        if place.path == ".":
+        if place.path == "." and not top:
             return None
         found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-        tracking, tracked = count_tracked(jail, place.path)
+        git = find_entries(jail, place.path, inside=top)
+        tracking, tracked = (git, 0) if isinstance(git, Tracking) else git.count_files()
         if stat.S_ISDIR(found.st_mode):
             files, whole, has_repository = _count_files(jail, place.path)
+            has_repository = has_repository or (not isinstance(git, Tracking) and git.has_submodule)
             return PathSize(place.path, "folder", 0, files, whole, has_repository, tracking, tracked)
         kind = "file" if stat.S_ISREG(found.st_mode) else describe_file_kind(found.st_mode).removeprefix("a ")
         return PathSize(place.path, kind, found.st_size, tracking=tracking, tracked=tracked)

@@ -4,11 +4,13 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from mcp_server.guards.jail import Jail
 from mcp_server.model.results import Refusal
+from mcp_server.model.text import quote_text
 from mcp_server.model.tools import RunFiles
 
 MOST_FILES = 20
@@ -20,19 +22,32 @@ TOO_MANY_FILES = f"it names more than {MOST_FILES} files"
 TOO_MANY_FOLDERS = f"it names more than {MOST_FOLDERS} folders"
 
 
-def find_run_targets(jail: Jail, run: RunFiles) -> tuple[list[str], str]:
-    """Return the files, below the workspace, and why these may not be all; empty if they are."""
+class RunTargets(NamedTuple):
+    files: Sequence[str] = ()
+    """Below the workspace."""
+    untold: str = ""
+    """Why these may not be all; empty if they are."""
+    loads: bool = False
+    """They are code, which may load other files."""
+
+
+def find_run_targets(jail: Jail, run: RunFiles) -> RunTargets:
     try:
         start = jail.to_relative(run.folder)
     except Refusal:
-        return [], run.untold or "it starts outside the workspace"
+        return RunTargets((), run.untold or "it starts outside the workspace", True)
     seen = set[str]()
+    wanted, scripts = set(run.scripts), set[str]()
     folders, files, untold = dict.fromkeys((start, *run.folders)), dict[str, None](), run.untold
     for folder in iter_growing(folders):
         for name in run.names:
             for path in _list_paths(jail, folder, name):
                 found = None if path in seen else _look(jail, path)
                 seen.add(path)
+                is_file = path in files or (found is not None and stat.S_ISREG(found.st_mode))
+                scripts |= {name} if name in wanted and is_file else set()
+                if name in wanted and path in folders:
+                    untold = untold or f"{quote_text(name)} is a folder"
                 if found is not None and stat.S_ISDIR(found.st_mode):
                     folders[path] = None
                 elif found is not None and stat.S_ISREG(found.st_mode) and (run.any_file or _is_program(path, found)):
@@ -42,7 +57,9 @@ def find_run_targets(jail: Jail, run: RunFiles) -> tuple[list[str], str]:
             break
     if len(files) > MOST_FILES:
         untold = untold or TOO_MANY_FILES
-    return [*files][:MOST_FILES], untold
+    untold = untold or next((f"{quote_text(name)} is no file of the workspace" for name in wanted - scripts), "")
+    is_own = any(path.rpartition("/")[0] in run.folders for path in files)
+    return RunTargets([*files][:MOST_FILES], untold, run.loads or is_own or bool(untold))
 
 
 def iter_growing(folders: Mapping[str, None]) -> Iterator[str]:

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 from mcp_server.model.posture import AXES, Posture, Profile, Stage
 from mcp_server.model.sessions import Session
+from mcp_server.model.text import quote_text
 from mcp_server.model.tools import ASKING, Demand, Effect
 
-NEWER = frozenset({"exact", "place", "loose", "posture"})
+NEWER = frozenset({"exact", "place", "loose", "posture", "moment"})
 """Fields that older records of a call do not have."""
 
 
@@ -46,6 +47,27 @@ class AnsweredBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalMoment:
+    """When an approval for once holds, if the call runs code of the workspace: that code may load files which nobody
+    names. A session approval says instead that they may change."""
+
+    changed: str = ""
+    """The last call that may have changed something; empty if that does not matter."""
+    beside: tuple[str, ...] = ()
+    """What runs at the same time and may change files before this call does."""
+
+    def describe_difference(self, before: Self) -> str:
+        """Say what is no longer as it was; empty if nothing."""
+        if self.changed != before.changed:
+            return f"{self.changed} may have changed what it runs"
+        begun = [one for one in self.beside if one not in before.beside]
+        ended = [one for one in before.beside if one not in self.beside]
+        says = [f"{quote_text(one)} runs now, and may change what it runs" for one in begun[:1]]
+        says += [f"{quote_text(one)} has ended, and may have changed what it runs" for one in ended[:1]]
+        return " and ".join(says)
+
+
+@dataclass(frozen=True, slots=True)
 class ApprovedCall:
     """The call that needs an approval: everything that must still hold when the approval is used."""
 
@@ -74,6 +96,7 @@ class ApprovedCall:
     covers any connection of the same principal that repeats the call."""
     posture: str = ""
     """The posture it was asked under, in words: servers with other flags have another posture in the same epoch."""
+    moment: ApprovalMoment = ApprovalMoment()
 
     def describe_session_scope(self) -> str:
         """Say what a session approval covers, wherever it is offered or given."""
@@ -85,6 +108,8 @@ class ApprovedCall:
             if self.exact
             else f"{similar} and may be approved for a session"
         )
+        if self.exact and self.moment.changed:
+            calls += ", while the files that the question names stay the same; files that these load may change"
         return f"{calls}, in this session, until its run or stage ends, the posture changes or the approval expires"
 
     @classmethod
@@ -156,9 +181,17 @@ class Approval:
             return False
         same_arguments = call.arguments_sha256 == approved.arguments_sha256
         if once:
-            return same_arguments
+            # What was refused stays refused, whatever has changed since.
+            return same_arguments and (self.answer is ApprovalAnswer.NO or call.moment == approved.moment)
         no_more = call.lasting and call.effect is approved.effect and approved.profile.covers(call.profile)
         return no_more and (same_arguments or not (call.exact or approved.exact))
+
+    def find_outdating_change(self, call: ApprovedCall, carried: bool = False) -> str:
+        """Say what has changed since, if nothing else keeps this from covering the call."""
+        if self.scope is ApprovalScope.SESSION or self.answer is ApprovalAnswer.NO:
+            return ""
+        as_then = replace(call, moment=self.wanted.moment)
+        return call.moment.describe_difference(self.wanted.moment) if self.covers(as_then, carried) else ""
 
     def is_lapsed(self, now: int) -> bool:
         """True if void or expired. A question asked in the future, because the clock was set back, counts as
@@ -197,6 +230,9 @@ def parse_approval(stored: Mapping[str, Any]) -> Approval:
     if not call.keys() <= {one.name for one in fields(ApprovedCall)} <= call.keys() | NEWER:
         raise ValueError("not an approval")
     call["stage"] = Stage(call["stage"]) if call["stage"] is not None else None
+    moment = call.get("moment")
+    if moment is not None:
+        call["moment"] = ApprovalMoment(moment["changed"], tuple(moment["beside"]))
     call["effect"], call["profile"] = Effect(call["effect"]), Profile(call["profile"])
     plain = {name: value for name, value in stored.items() if name not in ("wanted", "answer", "scope", "way")}
     return replace(

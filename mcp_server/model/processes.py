@@ -131,6 +131,13 @@ class ChildProcess(Protocol):
         """Return the current folder of its shell; empty if unknown."""
         ...
 
+    line: str | None
+    """What a shell that stays open was given last; None if it runs one command."""
+
+    def has_work(self) -> bool:
+        """False if it has ended, or is a shell that waits for its next line and has left nothing running."""
+        ...
+
     @property
     def cut_off(self) -> int | None:
         """How its sandbox ended, if the program never started or was cut off; None if it ended by itself or we ended

@@ -189,14 +189,38 @@ class RunFiles(NamedTuple):
     """False if a file counts only if it is marked as a program or named like one."""
     untold: str = ""
     """Why the call may run files that it does not name; empty if it may not. Such a call is never approved for a whole
-    session, and only as long as no call has changed anything."""
+    session."""
+    loads: bool = False
+    """It runs code of the workspace, which may load other files. An approval for once then holds only as long as no
+    call has changed anything."""
+    scripts: tuple[str, ...] = ()
+    """Those of the names that have to be files of the workspace. If one is not, nobody knows what runs."""
+
+
+LossKind: TypeAlias = Literal[
+    "deletes",
+    "unlinks",  # a file, and no folder
+    "removes",  # a folder, if it is empty
+    "overwrites",  # the file that a path leads to
+    "replaces",  # a file or a link, and nothing behind it; a folder gets it inside
+    "relinks",  # the same, also for a link to a folder
+    "deletes in",  # some of what is in a folder
+    "overwrites in",
+    "cleans",  # files below a folder that git does not track, or some of them
+    "cleans all",
+    "discards",  # changes below a folder that are not staged
+    "resets",  # changes in a whole repository that are not committed
+]
+LossDoubt: TypeAlias = Literal["", "altered", "folder"]
 
 
 class Loss(NamedTuple):
-    does: Literal["deletes", "overwrites"]
+    does: LossKind
     path: str
-    """Below the workspace; if it is not known, the word that bash turns into one."""
+    """Below the workspace; if it is not known, the word that bash turns into one, or nothing if it is in no word."""
     known: bool = True
+    doubt: LossDoubt = ""
+    """Earlier parts of the call may have changed what is there, or may have led to another folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,9 @@ def parse_web_address(url: str) -> WebAddress:
     if "@" in parts["authority"]:
         raise BadWebAddress("The URL contains a user name or password.", "Leave out everything before the `@`.")
     host, port = _parse_authority(parts["authority"], PORTS[scheme])
-    target = quote(parts["target"], safe=KEPT)
+    # Our HTTP library does not send the `?` of an empty query.
+    path, _, query = quote(parts["target"], safe=KEPT).partition("?")
+    target = f"{path}?{query}" if query else path
     return WebAddress(scheme, host, port, target if target.startswith("/") else f"/{target}")
 
 

@@ -46,6 +46,8 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
     """Record the question. If one about the same call is still open, repeat that one instead."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
+    if approval.wanted.moment.changed:
+        void_outdated_questions(tx, approval.wanted, now)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
         standing = replace(approval, process=tx.process, host=row.origin.client)
@@ -164,20 +166,37 @@ def _describe_approval_fault(approval: Approval | None, terms: QuestionTerms, no
     return (
         ""
         if approval.covers(terms.call, terms.carried)
-        else "it was given for another call or posture, or what the call depends on has changed"
+        else approval.find_outdating_change(terms.call, terms.carried)
+        or "it was given for another call or posture, or what the call depends on has changed"
     )
 
 
 def find_standing_approval(view: View, call: ApprovedCall, now: int) -> Approval | None:
     """Return the question about this very call that still counts: preferably an approval, else a refusal, else an open
     one."""
-    valid = [
-        approval
-        for approval in load_principal_approvals(view, call.principal)
-        if not approval.is_lapsed(now) and not approval.is_spent and approval.covers(call)
-    ]
+    valid = [approval for approval in _find_usable(view, call, now) if approval.covers(call)]
     order = (ApprovalAnswer.YES, ApprovalAnswer.NO, ApprovalAnswer.OPEN)
     return next((approval for answer in order for approval in valid if approval.answer is answer), None)
+
+
+def find_outdating_change(view: View, call: ApprovedCall, now: int) -> str:
+    """Say what has made an approval of this call void; empty if there is none."""
+    approved = (one for one in _find_usable(view, call, now) if one.answer is ApprovalAnswer.YES)
+    return next((why for one in approved if (why := one.find_outdating_change(call))), "")
+
+
+def void_outdated_questions(tx: Transaction, call: ApprovedCall, now: int) -> None:
+    """Void the questions about this call that could only approve it as things were before."""
+    for approval in _find_usable(tx, call, now):
+        if why := approval.find_outdating_change(call):
+            write_approval(tx, replace(approval, void=f"{why} since it was asked"))
+            # So that a client that still shows the question takes it away.
+            tx.changed = True
+
+
+def _find_usable(view: View, call: ApprovedCall, now: int) -> list[Approval]:
+    known = load_principal_approvals(view, call.principal)
+    return [one for one in known if not one.is_lapsed(now) and not one.is_spent]
 
 
 def _build_row_fields(approval: Approval) -> dict[str, Any]:

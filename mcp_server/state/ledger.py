@@ -93,19 +93,30 @@ def build_call_fields(judged: Judged) -> dict[str, Any]:
     }
 
 
-MOST_LOOKED_AT = 200
-"""Calls. An approval that was asked for earlier than that many calls ago depends on all of them."""
+AT_A_TIME = 200
+MOST_LOOKED_AT = 20_000
+"""Rows. So many calls that only read do not fit into the hour for which a question is open."""
+BY_HAND = "cli"
+"""The transport of a call that the person makes at a terminal, who knows what it changes."""
 
 
 def find_last_change(view: View) -> tuple[int, str] | None:
     """Return the number and the tool of the newest call that may have changed something; None if it is too far back."""
-    rows = view.fetch_all(
-        "SELECT seq, body FROM ledger WHERE kind = :intent ORDER BY seq DESC LIMIT :most",
-        intent=str(RowKind.INTENT),
-        most=MOST_LOOKED_AT,
-    )
-    calls = ((row["seq"], json.loads(row["body"])) for row in rows)
-    return next(((seq, str(call["tool"])) for seq, call in calls if call.get("effect") not in READING), None)
+    head = view.fetch_one("SELECT max(seq) AS seq FROM ledger")
+    last = (head["seq"] if head else None) or 0
+    for top in range(last, max(last - MOST_LOOKED_AT, 0), -AT_A_TIME):
+        rows = view.fetch_all(
+            "SELECT seq, body FROM ledger WHERE seq <= :top AND seq > :top - :most AND kind = :intent"
+            " ORDER BY seq DESC",
+            intent=str(RowKind.INTENT),
+            top=top,
+            most=AT_A_TIME,
+        )
+        for row in rows:
+            call = json.loads(row["body"])
+            if call.get("effect") not in READING and call.get("transport") != BY_HAND:
+                return row["seq"], str(call["tool"])
+    return None
 
 
 def sign_checkpoint(tx: Transaction) -> bool:

@@ -44,6 +44,8 @@ class RunningWork:
     processes: Sequence[tuple[int, str]] = ()
     """Each by its number and its start time."""
     server: int = 0
+    changes: bool = False
+    """It may change something."""
 
     @property
     def is_running(self) -> bool:

@@ -66,11 +66,14 @@ def mentioned(node: ast.AST) -> Iterator[str]:
 
 
 def names_in(annotation: ast.AST) -> Iterator[str]:
-    for one in ast.walk(annotation):
-        if isinstance(one, ast.Name):
-            yield one.id
-        elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.isprintable():
-            yield from names_in(ast.parse(one.value, mode="eval"))
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Literal":
+        return  # its texts are no names
+    if isinstance(annotation, ast.Name):
+        yield annotation.id
+    elif isinstance(annotation, ast.Constant) and isinstance(annotation.value, str) and annotation.value.isprintable():
+        yield from names_in(ast.parse(annotation.value, mode="eval"))
+    for one in ast.iter_child_nodes(annotation):
+        yield from names_in(one)
 
 
 def unnamed(promised: set[str]) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.clients.clients import MODERN
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
 from tests.sizes import FULL
@@ -156,3 +157,147 @@ def test_no_line_between_changes_what_an_approved_one_runs(
     for line in row["then"]:
         run(line)
     assert "said: evil" not in (second := run(row["line"])) and "evil\n" not in second, second
+
+
+LOADING: list[dict[str, str]] = [
+    {"line": "python3 loads.py; rm -f q", "changes": "helper.py"},
+    {"line": "rm -f q; python3 -m D.p.m", "changes": "D/p/__init__.py"},
+    {"line": "rm -f q; run-parts D", "changes": "D/x"},
+    {"line": "rm -f q; XDG_CONFIG_HOME=cfg python3 loads.py", "changes": "helper.py"},
+    {"line": "PYTHONPATH=D python3 fine.py; rm -f q", "changes": "D/sitecustomize.py"},
+    {"line": "rm -f q; make -f loads.mk", "changes": "more.mk"},
+    {"line": "./loads.sh", "changes": "helper.py"},
+]
+"""Lines that run a file which they do not name."""
+LOADED = {
+    "loads.py": "import helper\n",
+    "helper.py": 'print("{0}")\n',
+    "D/p/__init__.py": 'print("{0}")\n',
+    "D/p/m.py": "",
+    "D/x": "#!/bin/sh\necho {0}\n",
+    "D/sitecustomize.py": 'print("{0}")\n',
+    "fine.py": "",
+    "loads.mk": "include more.mk\n",
+    "more.mk": "all:\n\t@echo {0}\n",
+    "loads.sh": "#!/bin/sh\npython3 loads.py\n",
+}
+
+
+@pytest.fixture
+def loading(workspace: Path) -> Path:
+    for name, text in LOADED.items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(text.format(FINE))
+        (workspace / name).chmod(0o755)
+    return workspace
+
+
+WAYS: dict[str, tuple[str, dict[str, str]]] = {
+    "legacy, new shell": ("legacy", {}),
+    "legacy, kept shell": ("legacy", {"bash_id": "kept"}),
+    "modern, new shell": (MODERN, {}),
+}
+
+
+@pytest.fixture(params=WAYS.values(), ids=list(WAYS))
+def way(request: pytest.FixtureRequest, loading: Path, home: Path) -> Generator[tuple[Pipe, dict[str, str]]]:
+    era, how = request.param
+    with pipe(loading, home, "--profile", "normal", "--mode", "swe") as one:
+        one.hello(era=era)
+        if how:
+            one.call("bash", command="true", **how)
+        yield one, how
+
+
+def approve(workspace: Path, home: Path, answer: str, *scope: str) -> str:
+    assert "menugate approve " in answer, answer
+    said = typed(workspace, home, "approve", find_id(answer), *scope)
+    assert said.code == 0, said
+    return said.out
+
+
+def test_code_that_a_line_loads_does_not_change_after_an_approval(
+    loading: Path, home: Path, way: tuple[Pipe, dict[str, str]]
+) -> None:
+    client, how = way
+    for at, row in enumerate(LOADING):
+        (loading / row["changes"]).write_text(LOADED[row["changes"]].format(FINE))
+
+        def run(line: str = row["line"]) -> str:
+            return said(client.call("bash", command=line, **how))
+
+        approve(loading, home, run())
+        # Whoever only reads, and the person, change nothing behind your back.
+        client.call("Read", file_path=row["changes"])
+        assert typed(loading, home, "call", "Write", json.dumps({"file_path": f"own{at}", "content": ""})).code == 0
+        assert "APPROVAL_REQUIRED" not in run(), row
+        approve(loading, home, run())
+        (loading / row["changes"]).unlink()
+        made = {"file_path": row["changes"], "content": LOADED[row["changes"]].format(EVIL)}
+        assert not client.call("Write", **made).get("isError")
+        (loading / row["changes"]).chmod(0o755)
+        again = run()
+        assert EVIL not in again and "The user approved this call before, but call " in again, again
+        assert "(`Write`) may have changed what it runs" in again, again
+        shown = typed(loading, home, "approvals", "show", find_id(again)).out
+        assert "You have approved this call before, but call " in " ".join(shown.split()), shown
+
+
+def test_an_approval_for_the_session_says_that_loaded_files_may_change(loading: Path, home: Path, client: Pipe) -> None:
+    def run() -> str:
+        return said(client.call("bash", command="./loads.sh"))
+
+    scope = approve(loading, home, run(), "--for-session")
+    assert "while the files that the question names stay the same; files that these load may change" in scope
+    client.call("Write", file_path="note", content="")
+    assert FINE in run()
+    (loading / "loads.sh").write_text("#!/bin/sh\necho said: evil\n")
+    assert "APPROVAL_REQUIRED" in run()
+
+
+def test_what_was_refused_stays_refused_when_something_changes(loading: Path, home: Path, client: Pipe) -> None:
+    asked = said(client.call("bash", command="./loads.sh"))
+    assert typed(loading, home, "deny", find_id(asked)).code == 0
+    client.call("Write", file_path="note", content="")
+    assert "APPROVAL_DENIED" in said(client.call("bash", command="./loads.sh"))
+
+
+BESIDE: list[dict[str, Any]] = [
+    {"starts": {"command": "sleep 60; echo 1 > helper.py", "run_in_background": True}},
+    {"starts": {"command": "sleep 60; echo 2 > helper.py", "bash_id": "other", "timeout": 1}},
+    {"starts": {"command": "(sleep 60; echo 3 > helper.py) & true", "bash_id": "other"}},
+]
+
+
+@pytest.mark.parametrize("row", BESIDE, ids=lambda row: row["starts"]["command"])
+def test_a_question_names_what_runs_meanwhile_and_can_be_answered(
+    loading: Path, home: Path, client: Pipe, row: dict[str, Any]
+) -> None:
+    starts = row["starts"]["command"]
+
+    def run() -> str:
+        return said(client.call("bash", command="./loads.sh"))
+
+    before = run()
+    started = client.call("bash", **row["starts"])
+    if "APPROVAL_REQUIRED" in said(started):
+        approve(loading, home, said(started))
+        started = client.call("bash", **row["starts"])
+    approve(loading, home, before)
+    asked = run()
+    shown = typed(loading, home, "approvals", "show", find_id(asked), "--json").out
+    assert json.loads(shown)["runs_meanwhile"] == [starts]
+    assert "While this runs" in json.loads(shown)["message"]
+    approve(loading, home, asked)
+    # It still runs, which is the same fact.
+    assert FINE in run()
+    approve(loading, home, run())
+    client.call("kill_shell", bash_id=started["structuredContent"]["bash_id"])
+    assert "has ended, and may have changed what it runs" in run()
+
+
+def test_a_shell_that_waits_for_its_next_line_does_not_count(loading: Path, home: Path, client: Pipe) -> None:
+    client.call("bash", command="true", bash_id="idle")
+    asked = said(client.call("bash", command="./loads.sh"))
+    shown = typed(loading, home, "approvals", "show", find_id(asked), "--json").out
+    assert json.loads(shown)["runs_meanwhile"] == []

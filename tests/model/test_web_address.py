@@ -39,6 +39,8 @@ PIECES = st.lists(
 
 
 @given(st.sampled_from(["http://", "https://", "http://a.example", ""]), PIECES)
+@example("http://a.example", ["?"])
+@example("http://a.example", ["?", "?"])
 @example("http://a.example", ["#", "@", "b.example"])
 @example("http://a.example", [":80", "@b.example"])
 def test_what_is_read_is_what_every_other_reader_sees(start: str, pieces: list[str]) -> None:

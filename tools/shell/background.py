@@ -73,6 +73,8 @@ async def write_to_shell(ctx: Context, args: BashWriteArguments) -> Ending:
     if shell.takes_lines and args.get("content", "") not in KEYS:
         shell.notes.append(text)
     shell.interrupted = shell.interrupted or not INTERRUPTS.isdisjoint(text)
+    if shell.takes_lines:
+        shell.child.line = text
     await shell.type_text(text.encode("utf-8", "replace"))
     shell.screen.mark_searched()
     await shell.wait_for_quiet(1.0)

@@ -89,6 +89,7 @@ async def _open_shell(ctx: Context, args: BashArguments, name: str) -> ShellSess
         await shells.forget_shell(ctx, shell)
     shell = await shells.start_shell(ctx, "", args.get("exec_dir", ""), LONGEST_BACKGROUND, terminal=True)
     shells.keep_shell(ctx, shell, name)
+    shell.child.line = ""
     await shell.child.write(b"stty -echo; PS1=; PS2=\n")
     await shell.wait_for_quiet(2.0)
     await shells.raise_if_broken(ctx, shell)
@@ -115,6 +116,7 @@ async def _type_line(ctx: Context, shell: ShellSession, line: str, limit: float)
     mark, before = shell.waits_for
     shell.screen.take_new_text()
     kept_shell.note_line(shell, line)
+    shell.child.line = line
     await shell.type_text(type_whole(line, report))
     with anyio.move_on_after(limit):
         while (

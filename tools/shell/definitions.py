@@ -164,6 +164,7 @@ WRITE = _build_tool(
     demand=LazyFunction("tools.shell.classify:demand_typing"),
     confirmation=Confirmation.BY_ARGUMENTS,
     stands_on=LazyFunction("tools.shell.current_folder:read_keys_facts"),
+    runs_files=LazyFunction("tools.shell.run_files:list_typed_files"),
     shut_in=True,
 )
 

@@ -5,6 +5,7 @@ What it says of a later part is true only if the earlier ones leave the shell as
 every part asks.
 """
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,10 +13,10 @@ from typing import Literal
 
 from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text
-from mcp_server.model.tools import Arguments, CallPart
+from mcp_server.model.tools import Arguments, CallPart, Loss
 from tools.shell.classify import find_start, read_whole_line
 from tools.shell.line_judge import MAX_COMMANDS, NOT_JUDGED, OPENING, PROGRAM, LineJudge, strip_keywords
-from tools.shell.losses import find_losses
+from tools.shell.losses import DELETING, LossPlace, find_losses
 from tools.shell.variables import require_plain_expansion
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
@@ -53,7 +54,7 @@ def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
         return ()
     source = text.encode("utf-8", "replace")
     start, left = find_start(folder)
-    judge = _PartJudge(start, left, start=start, line=source, text=source)
+    judge = _PartJudge(start, left, start=start, line=source, text=source, folders={start: None})
     judge.judge_line(line)
     return tuple(map(judge.doubt_part, judge.parts) if judge.repeats else judge.parts)
 
@@ -76,6 +77,10 @@ class _PartJudge(LineJudge):
     """A part may run before an earlier one, as in a loop or a function."""
     strayed: bool = False
     """A `cd` may have failed, so that nobody knows in which folder the next part runs."""
+    folders: dict[str, None] = field(default_factory=dict[str, None])
+    """Where parts may have run so far."""
+    altered: bool = False
+    """An earlier part may have changed what is in them."""
     sourced: str = ""
     """An earlier part that has run a file of the project in this shell."""
     programs: tuple[str, ...] = ()
@@ -123,6 +128,7 @@ class _PartJudge(LineJudge):
             kind, why = self.judge_command(command), ""
         except NeedsApproval as reason:
             kind, why = CommandKind.ASKED, str(reason)
+        self.folders[self.folder] = None
         stands_for_itself, self.opened = not self.opened, around
         programs, self.programs = tuple(dict.fromkeys(self.programs)), outer
         if kind is CommandKind.READS and not (stands_for_itself and _runs_something(command)):
@@ -133,6 +139,7 @@ class _PartJudge(LineJudge):
             self.changing = part.text
         if not self.sourced and any(word.text in SOURCING for word in command.words):
             self.sourced = part.text
+        self.altered = self.altered or (part.does != "reads" and DELETING.isdisjoint(programs))
         self.parts.append(part)
         return len(self.parts) - 1
 
@@ -142,13 +149,22 @@ class _PartJudge(LineJudge):
             start, end = command.span
             start += _measure_keywords(command, self.text[start:end])
             text, span = self.text[start:end].decode(), self._find_span(start, end)
-        losses = () if self.left or self.strayed else tuple(find_losses(command.words, self.folder))
+        losses = tuple(find_losses(command.words, self._find_place()))
         return self.doubt_part(CallPart(text, DOES[kind], why, span, losses))
+
+    def _find_place(self) -> LossPlace:
+        if self.left:
+            return LossPlace((), self.altered)
+        return LossPlace(
+            (self.folder, *(one for one in self.folders if one != self.folder and self.strayed)), self.altered
+        )
 
     def doubt_part(self, part: CallPart) -> CallPart:
         """What a part does is uncertain if another one may have changed the shell."""
-        if self.changing or (self.repeats and self.folder != self.start):
+        if self.changing:
             part = replace(part, losses=())
+        elif self.repeats and len(self.folders) > 1:
+            part = replace(part, losses=tuple(dict.fromkeys(_doubt_loss(loss) for loss in part.losses)))
         if part.does == "asks" or not self.changing:
             return part
         return replace(part, does="asks", why=f"{quote_text(self.changing)} may change what it does")
@@ -169,6 +185,11 @@ class _PartJudge(LineJudge):
         part = self.parts[at]
         span = part.span and (part.span[0], part.span[1] + len(text))
         self.parts[at] = replace(part, text=part.text + text, span=span)
+
+
+def _doubt_loss(loss: Loss) -> Loss:
+    """Nobody knows where it happens."""
+    return loss._replace(known=False, doubt="folder", path=posixpath.basename(loss.path.rstrip("/")))
 
 
 def _takes_document(command: ShellCommand) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -41,17 +42,37 @@ def _read_children(pid: int) -> Iterator[int]:
                 yield from map(int, (task / "children").read_text().split())
 
 
-def find_shell_folder(pid: int) -> str:
-    """Return the folder of the family's oldest shell: whatever it started, even under a shell's name, is younger."""
-    shells: list[tuple[int, int]] = []
+class FamilyMember(NamedTuple):
+    since: int
+    pid: int
+    name: str
+
+
+def list_family(pid: int) -> list[FamilyMember]:
+    """List those that have not ended, oldest first."""
+    found: list[FamilyMember] = []
     for one in find_process_family(pid):
         with suppress(OSError, ValueError, IndexError):
             name, _, rest = Path(f"/proc/{one}/stat").read_text("utf-8", "replace").rpartition(")")
-            if name.partition("(")[2] in SHELLS:
-                shells.append((int(rest.split()[19]), one))
+            fields = rest.split()
+            if fields[0] not in "ZX":
+                found.append(FamilyMember(int(fields[19]), one, name.partition("(")[2]))
+    return sorted(found)
+
+
+def find_shell_folder(pid: int) -> str:
+    """Return the folder of the family's oldest shell: whatever it started, even under a shell's name, is younger."""
+    shell = next((one for one in list_family(pid) if one.name in SHELLS), None)
     with suppress(OSError):
-        return str(Path(f"/proc/{min(shells)[1]}/cwd").readlink()) if shells else ""
+        return str(Path(f"/proc/{shell.pid}/cwd").readlink()) if shell else ""
     return ""
+
+
+def is_shell_alone(pid: int) -> bool:
+    """True if nothing is younger than the family's oldest shell. What supervises it is older."""
+    family = list_family(pid)
+    at = next((at for at, one in enumerate(family) if one.name in SHELLS), None)
+    return at is not None and at == len(family) - 1
 
 
 def signal_processes(pids: list[int], signal: int) -> None:
@@ -86,6 +107,8 @@ class RunningChild:
     """The process limit if we must count; 0 if the kernel does."""
     group: ProcessCgroup | None = None
     code: int | None = None
+    line: str | None = None
+    """What a shell that stays open was given last; None if it runs one command."""
     overrun: bool = False
     """True if it was ended because it started too many processes."""
     killed: bool = False
@@ -126,6 +149,9 @@ class RunningChild:
 
     async def find_planted_places(self) -> tuple[str, ...]:
         return await self.since.find_planted_paths() if self.since is not None else ()
+
+    def has_work(self) -> bool:
+        return self.code is None and (self.line is None or not is_shell_alone(self.pid))
 
     def find_current_folder(self) -> str:
         return find_shell_folder(self.pid)

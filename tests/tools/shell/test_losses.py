@@ -17,14 +17,15 @@ ROWS: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parents[2] / "tables
 
 @pytest.fixture
 def repository(workspace: Path) -> Path:
-    for name in ("lib/a.py", "lib/b.py", "build/x", "build/deep/y", "clone/.git/HEAD", "clone/z"):
+    for name in ("lib/a.py", "lib/b.py", "build/x", "build/deep/y", "clone/.git/HEAD", "clone/z", "docs/n"):
         path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("12345\n")
     (workspace / "empty").mkdir()
     (workspace / "link").symlink_to("lib")
-    for words in (("init", "-q"), ("add", "lib/a.py")):
+    for words in (("init", "-q"), ("add", "lib/a.py", "docs/n")):
         subprocess.run(["git", *words], cwd=workspace, check=True, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+    (workspace / "docs" / "n").write_text("changed since\n")
     return workspace
 
 
