@@ -59,6 +59,7 @@ ABOUT: Mapping[str, str] = {
     "upstream_approval": "your approval of a server behind menugate",
     "upstream_edit": "changes to the servers in your menugate.yaml",
     "upstream_pins": "what you approved of a server",
+    "upstream_packages": "the packages that servers come from, kept on this machine",
     "upstream_offers": "resources and prompts of MCP servers behind menugate",
     "upstream_tools": "the tools of MCP servers behind menugate",
     "upstreams": "MCP servers behind menugate",

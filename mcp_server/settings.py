@@ -25,6 +25,11 @@ PYENV_ROOT PYENV_VERSION NVM_DIR VOLTA_HOME RUSTUP_HOME CARGO_HOME GOPATH GOROOT
 ANDROID_HOME DOTNET_ROOT PNPM_HOME BUN_INSTALL RBENV_ROOT GEM_HOME SDKMAN_DIR SOURCE_DATE_EPOCH
 """
 """The variables passed on to programs that we start; all others stay with us."""
+INSTALLERS_NAME = re.compile(
+    r"(?:npm_config|uv|pip)_.*|(?:https?|all|no)_proxy|ssl_cert_(?:file|dir)|node_extra_ca_certs|requests_ca_bundle",
+    re.IGNORECASE,
+)
+"""The variables that package managers obey."""
 SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
 SESSION_VARIABLES = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY")
 Axis = TypeVar("Axis", "Listing", Profile)
@@ -77,6 +82,8 @@ class Settings:
     """More variables for programs outside a sandbox, so that menugate finds the same state there."""
     secret_values: tuple[str, ...] = ()
     """Values that must never be shown: those of variables with names such as `API_KEY`."""
+    installer_variables: tuple[tuple[str, str], ...] = ()
+    """More variables for the package managers that fetch servers: their own, those about proxies and certificates."""
     keyring_variables: tuple[tuple[str, str], ...] = ()
     """The environment of the program that reaches the system keyring."""
     traces: str = ""
@@ -176,6 +183,7 @@ def read_settings(flags: Mapping[str, str | bool | None], environment: Mapping[s
         variables=_get_inherited_variables(env, home),
         variables_outside=_get_outside_variables(env),
         secret_values=_get_secret_values(env),
+        installer_variables=tuple(sorted((name, env[name]) for name in env if INSTALLERS_NAME.fullmatch(name))),
         keyring_variables=_get_keyring_variables(env, home),
     )
 

@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
@@ -204,3 +205,28 @@ def describe_unknown(store: "SecretStore", name: str, workspace: str) -> str:
         return f"there is no secret {name} {here}, but one for {describe_scope(elsewhere)}; {hint}."
     near = find_nearest_name(name, [entry.name for entry in entries])
     return f"there is no secret {name}; " + (f"did you mean `{near}`?" if near else "see `menugate secret list`.")
+
+
+@dataclass
+class SecretValues:
+    """The secrets there are, and those that are about to be stored."""
+
+    store: "SecretStore"
+    workspace: str
+    new: Mapping[str, str]
+
+    def is_free(self, name: str, value: str) -> bool:
+        from mcp_server.model.results import Refusal
+
+        if name in self.new:
+            return self.new[name] == value
+        if all(entry.name != name for entry in self.store.list_entries()[0]):
+            return True
+        try:
+            return self.store.find_value(name, self.workspace) == value
+        except Refusal:
+            return False
+
+
+def find_secret_fault(name: str, value: str) -> str:
+    return find_name_fault(name) or find_value_fault(value)

@@ -44,6 +44,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from mcp_server.calls.terminal import refuse_inside_server
+    from mcp_server.cli.upstream_packages import fetch_missing
     from mcp_server.guards.own_memory import forbid_memory_reading
 
     settings = settings_from_arguments(arguments)
@@ -52,6 +53,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     configuration = load_valid_configuration(arguments, settings)
     mount = find_mount(configuration, arguments.name)
     forbid_memory_reading()
+    mount = fetch_missing(configuration, settings, mount)
     with explain_refusals():
         catalogue = asyncio.run(read_catalogue(configuration, settings, mount))
     preview = build_preview(configuration, settings, mount, catalogue)
@@ -129,7 +131,7 @@ def build_preview(
     return build_approval_preview(mount, catalogue, before, others)
 
 
-def confirm(preview: "ApprovalPreview", digest: str | None) -> None:
+def confirm(preview: "ApprovalPreview", digest: str | None, word: str = WORD) -> None:
     """Take your yes: a digest that you were shown, or a word typed at a terminal. Raise without one."""
     if digest is not None:
         if len(digest) < MIN_DIGEST_CHARS:
@@ -143,8 +145,8 @@ def confirm(preview: "ApprovalPreview", digest: str | None) -> None:
     if not sys.stdin.isatty():
         shown = preview.digest[:SHOWN_DIGEST_CHARS]
         raise CliError(f"nothing was approved. Answer at a terminal, or add `--digest {shown}`.")
-    if ask_at_terminal(f"Type `{WORD}` to approve exactly this: ") != WORD:
-        raise CliError(f"you did not type `{WORD}`; nothing was approved.")
+    if ask_at_terminal(f"Type `{word}` to approve exactly this: ") != word:
+        raise CliError(f"you did not type `{word}`; nothing was approved.")
 
 
 def keep_approval(settings: "Settings", preview: "ApprovalPreview") -> None:
@@ -173,7 +175,8 @@ def keep_approval(settings: "Settings", preview: "ApprovalPreview") -> None:
 
 
 def show_preview(preview: "ApprovalPreview", redactor: "Redactor") -> None:
-    from mcp_server.views.upstream_approval import WARNING, describe_package, describe_target
+    from mcp_server.views.upstream_approval import WARNING, describe_target
+    from mcp_server.views.upstream_packages import describe_package
 
     mount, server = preview.mount, preview.catalogue.server
     version = f"  {server.get('name', '')} {server.get('version', '')}".rstrip()
@@ -249,7 +252,8 @@ def count_parts(preview: "ApprovalPreview") -> str:
 
 
 def to_json(preview: "ApprovalPreview") -> dict[str, Any]:
-    from mcp_server.views.upstream_approval import describe_effect, describe_package, describe_target
+    from mcp_server.views.upstream_approval import describe_effect, describe_target
+    from mcp_server.views.upstream_packages import describe_package
 
     catalogue, before = preview.catalogue, preview.before
     effects = [(tool, describe_effect(preview.mount, tool)) for tool in catalogue.tools]

@@ -13,6 +13,8 @@ from mcp_server.model.text import find_nearest_name, format_list
 from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
+    from mcp_server.config.faults import ConfigFaults
+    from mcp_server.config.load import Configuration
     from mcp_server.config.operator_file import OperatorFile
     from mcp_server.config.upstream_import import ServerFile
     from mcp_server.settings import Settings
@@ -22,6 +24,7 @@ ADD = """
 menugate upstreams add time -- uvx mcp-server-time@2026.10.19   a server that menugate starts
 menugate upstreams add issues --url http://127.0.0.1:8808/mcp   one that is already running
 menugate upstreams add git --env HOME=/srv -- git-mcp           with a variable
+menugate upstreams add time --sandbox -- uvx mcp-server-time    in the narrowest sandbox in which it starts
 menugate upstreams add --from ~/.claude.json                    what is in a host's file
 menugate upstreams add --from .mcp.json github time             add these two of it
 """
@@ -39,13 +42,15 @@ NOTHING = "Nothing was written."
 
 
 def add_edits(actions: CommandGroup) -> None:
-    add = actions.add("add", ADD, run_add, "add a server to your menugate.yaml; starts nothing")
+    add = actions.add("add", ADD, run_add, "add a server to your menugate.yaml; starts nothing without --sandbox")
     add.add_argument("name", nargs="?", metavar="NAME", help="what you call it")
     add.add_argument("program", nargs="*", metavar="COMMAND", help="after `--`: the program to start, with arguments")
     add.add_argument("--url", metavar="URL", help="the address of a server that is already running")
     add.add_argument("--from", dest="file", metavar="FILE", help="a host's file; NAMEs are those to add from it")
     add.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable; repeat for more")
     add.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header; repeat for more")
+    add.add_argument("--sandbox", action="store_true", help="start it in a sandbox, and write down what works")
+    add.add_argument("--network", action="append", default=[], metavar="HOST", help="a host that it reaches from there")
     add.add_argument("--here", action="store_true", help="for this workspace only; so is what is in its own files")
     add.add_argument("--replace", action="store_true", help="in place of a server of that name")
     add.add_argument("--yes", action="store_true", help="do not ask before adding servers from a file")
@@ -100,22 +105,28 @@ class OperatorEdit:
 
         return read_entry(self.text, name, self.find_section(name))
 
-    def check(self, text: str, names: "list[str]") -> None:
-        """Load the configuration as servers will, and raise if these servers would have a fault."""
+    def load(self, text: str) -> "Configuration | ConfigFaults":
+        """Load the configuration as servers will."""
         from dataclasses import replace
 
-        from mcp_server.config.faults import ConfigFaults
         from mcp_server.config.load import load_configuration
 
         settings = replace(self.settings, config=self.file.path)
-        trial = load_configuration(settings, getattr(self.arguments, "packs", ()), texts={self.file.path: text})
+        return load_configuration(settings, getattr(self.arguments, "packs", ()), texts={self.file.path: text})
+
+    def check(self, text: str, names: "list[str]") -> "Configuration":
+        """Load the configuration, and raise if these servers would have a fault."""
+        from mcp_server.config.faults import ConfigFaults
+
+        trial = self.load(text)
         if isinstance(trial, ConfigFaults):
             faults = [str(one) for one in trial.faults]
         else:
             upstreams = trial.library.config.upstreams
             faults = [str(one) for one in upstreams.faults if one.server in names] if upstreams else []
-        if faults:
+        if faults or isinstance(trial, ConfigFaults):
             raise CliError("\n".join([f"{NOTHING} The file would have a fault:", *faults]))
+        return trial
 
     def write(self, text: str) -> None:
         from mcp_server.config.operator_file import UnusableFile, replace_operator_file
@@ -127,6 +138,8 @@ class OperatorEdit:
 
 
 def run_add(arguments: argparse.Namespace) -> int:
+    from mcp_server.cli.upstream_sandbox import find_sandbox
+
     if arguments.file is not None:
         return run_add_from(arguments)
     if arguments.name is None or bool(arguments.program) == bool(arguments.url):
@@ -138,7 +151,12 @@ def run_add(arguments: argparse.Namespace) -> int:
         if pairs:
             entry[key] = dict(split_pair(pair) for pair in pairs)
     edit = OperatorEdit.open(arguments)
-    write_servers(edit, {arguments.name: entry}, edit.workspace if arguments.here else None)
+    workspace = edit.workspace if arguments.here else None
+    if arguments.sandbox or arguments.network:
+        if arguments.url:
+            raise CliError("`--sandbox` and `--network` go with `-- COMMAND…` only.", code=2)
+        entry["sandbox"] = find_sandbox(edit, arguments.name, entry, workspace, arguments.network)
+    write_servers(edit, {arguments.name: entry}, workspace)
     return 0
 
 
@@ -153,7 +171,7 @@ def run_add_from(arguments: argparse.Namespace) -> int:
     from mcp_server.config.operator_file import UnusableFile
     from mcp_server.config.upstream_import import convert_entry, read_server_file
 
-    if arguments.url or arguments.env or arguments.header:
+    if arguments.url or arguments.env or arguments.header or arguments.sandbox or arguments.network:
         raise CliError("`--from FILE` goes with names only; the file says the rest.", code=2)
     path = Path(arguments.file).expanduser()
     try:
@@ -216,11 +234,13 @@ def confirm_servers(file: "ServerFile", names: list[str], sure: bool) -> None:
 
 
 def write_servers(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], workspace: str | None) -> None:
-    """Check the entries, put their passwords and tokens into the store, and write them."""
-    from mcp_server.cli.secrets import open_store_to_change
+    """Check the entries, fetch their packages, put their passwords and tokens into the store, and write them."""
+    from mcp_server.cli.secrets import SecretValues, find_secret_fault, open_store_to_change
+    from mcp_server.cli.upstream_packages import fetch_packages
     from mcp_server.config.upstream_import import take_out_secrets
 
-    edit.check(draft_text(edit, entries, workspace), list(entries))
+    trial = edit.check(draft_text(edit, entries, workspace), list(entries))
+    fetch_packages(trial, edit.settings, entries)
     store: SecretStore | None = None
     values: dict[str, str] = {}
     kept: dict[str, Mapping[str, Any]] = {}
@@ -247,33 +267,6 @@ def write_servers(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], 
 
 def is_any(_name: str, _value: str) -> bool:
     return True
-
-
-@dataclass
-class SecretValues:
-    """The secrets there are, and those that are about to be stored."""
-
-    store: "SecretStore"
-    workspace: str
-    new: Mapping[str, str]
-
-    def is_free(self, name: str, value: str) -> bool:
-        from mcp_server.model.results import Refusal
-
-        if name in self.new:
-            return self.new[name] == value
-        if all(entry.name != name for entry in self.store.list_entries()[0]):
-            return True
-        try:
-            return self.store.find_value(name, self.workspace) == value
-        except Refusal:
-            return False
-
-
-def find_secret_fault(name: str, value: str) -> str:
-    from mcp_server.model.secrets import find_name_fault, find_value_fault
-
-    return find_name_fault(name) or find_value_fault(value)
 
 
 def draft_text(edit: OperatorEdit, entries: Mapping[str, Mapping[str, Any]], workspace: str | None) -> str:
@@ -322,6 +315,7 @@ def change_disabled(arguments: argparse.Namespace, disabled: bool) -> int:
 
 
 def run_remove(arguments: argparse.Namespace) -> int:
+    from mcp_server.cli.upstream_packages import remove_packages
     from mcp_server.config.operator_edit import UneditableLayout
     from mcp_server.config.upstream_edit import remove_server
     from mcp_server.state.upstream_pins import UpstreamPins
@@ -333,7 +327,9 @@ def run_remove(arguments: argparse.Namespace) -> int:
         raise CliError(f"take `{arguments.name}` out of {edit.file.path} yourself; nothing was written.") from None
     # A mode or a rule may still name it.
     edit.check(text, [arguments.name])
+    before = edit.load(edit.text)
     edit.write(text)
+    remove_packages(before, [arguments.name])
     withdrawn = UpstreamPins(edit.settings.secrets, edit.settings.workspace).remove_approval(arguments.name)
     also = " Your approval for this workspace is withdrawn." if withdrawn else ""
     say(f"Removed {arguments.name} from {edit.file.path}.{also}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_foreign
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
 from mcp_server.cli.upstream_approval import build_redactor, count_tool_tokens, find_mount, read_catalogue
+from mcp_server.cli.upstream_packages import fetch_missing
 from mcp_server.views.text import explain_refusals
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     if mount.disabled:
         raise CliError(f"{mount.name} is disabled; `menugate upstreams enable {mount.name}` enables it.")
     forbid_memory_reading()
+    mount = fetch_missing(configuration, settings, mount)
     began = time.monotonic()
     with explain_refusals():
         catalogue = asyncio.run(read_catalogue(configuration, settings, mount))

@@ -14,6 +14,7 @@ from mcp_server.cli.parser import (
 )
 from mcp_server.cli.upstream_approval import add_approve
 from mcp_server.cli.upstream_edit import add_edits
+from mcp_server.cli.upstream_packages import add_update
 from mcp_server.cli.upstream_test import add_looks
 from mcp_server.model.text import find_nearest_name
 from mcp_server.views.text import format_time
@@ -30,6 +31,7 @@ menugate upstreams show github      one server: what is in force of it, and what
 menugate upstreams approve github   read what a server offers, and approve it
 menugate upstreams add time -- uvx mcp-server-time@2026.10.19   put a server behind menugate
 menugate upstreams add --from .mcp.json                         see what a file proposes
+menugate upstreams update github    take over a newer version of its package
 menugate upstreams test github      start or call it, and say how long that takes
 """
 LIST = """
@@ -61,6 +63,7 @@ def add(commands: CommandGroup) -> None:
         add_place(action)
         add_json(action)
     add_approve(actions)
+    add_update(actions)
     add_edits(actions)
     add_looks(actions)
 
@@ -149,6 +152,7 @@ def find_view(views: "list[UpstreamView]", name: str) -> "UpstreamView":
 
 
 def show_view(view: "UpstreamView", redactor: "Redactor") -> None:
+    from mcp_server.views.upstream_packages import describe_package
     from mcp_server.views.upstreams import MEANING
 
     mount, catalogue = view.mount, view.catalogue
@@ -170,6 +174,9 @@ def show_view(view: "UpstreamView", redactor: "Redactor") -> None:
     if mount is not None and catalogue is None and not mount.disabled:
         say_prose(UNKNOWN)
     show_tools(view, redactor)
+    if mount is not None:
+        for sentence in describe_package(mount):
+            say_prose(redactor.redact(sentence), indent="  ")
     for head, lines in (("faults", view.faults), ("warnings", view.warnings)):
         if lines:
             say("\n".join([f"\n{head}:", *(f"  {line}" for line in lines)]))

@@ -228,10 +228,18 @@ def get_mount_places(settings: Settings | None) -> "tuple[Path | None, Callable[
     def build_mount_places() -> "MountPlaces":
         from mcp_server.config.secrets import build_secret_finder  # most people mount nothing
         from mcp_server.config.value_references import MountPlaces, ValueSources
+        from mcp_server.state.upstream_packages import PackageStore
 
         assert settings is not None
         sources = ValueSources(secret=build_secret_finder(settings))
-        return MountPlaces(settings.workspace, settings.search_path, sources)
+        kept = PackageStore(settings.secrets) if settings.secrets else None
+        return MountPlaces(
+            settings.workspace,
+            settings.search_path,
+            sources,
+            find_package=kept.find if kept else None,
+            find_home=kept.find_home if kept else None,
+        )
 
     return (settings.workspace, build_mount_places) if settings else (None, None)
 

@@ -23,10 +23,11 @@ from mcp_server.config.shapes import (
 from mcp_server.config.upstream_defaults import find_default_serve
 from mcp_server.config.upstream_schema import ENTRY, FOREIGN, TRANSPORTS
 from mcp_server.config.value_references import MountPlaces, ValueReader, list_secret_names
-from mcp_server.model.destinations import Destinations, parse_address
+from mcp_server.model.destinations import Destinations, parse_address, parse_destinations
 from mcp_server.model.posture import Profile
 from mcp_server.model.text import find_nearest_name, quote_exactly
 from mcp_server.model.tools import Effect
+from mcp_server.model.upstream_packages import MountPackage
 from mcp_server.model.upstreams import (
     CatalogueChanges,
     HttpTarget,
@@ -41,6 +42,7 @@ from mcp_server.model.upstreams import (
     ToolShape,
 )
 from mcp_server.policy.upstream_names import slug_server
+from mcp_server.policy.upstream_requests import UnkeptPackage, find_request
 from mcp_server.settings import SECRET_NAME, SHORTEST_SECRET
 
 
@@ -102,7 +104,8 @@ class EntryReader:
             result=_read_trim(fields),
             prefixed=get_flag(fields, "prefix", True),
             roots=get_flag(fields, "roots", False),
-            sandbox=_read_sandbox(fields),
+            sandbox=self._read_sandbox(fields, target),
+            package=self._find_package(target),
             disabled=get_flag(fields, "disabled", False),
         )
         return replace(
@@ -124,7 +127,7 @@ class EntryReader:
             wanted = "`type: http` or `type: sse`" if url else "`type: stdio`, or no `type`,"
             self.findings.add(kind.place, f"{wanted} belongs with {'a `url`' if url else 'a `command`'}")
             return None
-        misplaced = ("command", "args", "env", "cwd") if url else ("url", "headers")
+        misplaced = ("command", "args", "env", "cwd", "sandbox") if url else ("url", "headers")
         for key in [key for key in misplaced if key in fields.keys]:
             self.findings.add(fields.keys[key], f"`{key}` does not belong with {'a `url`' if url else 'a `command`'}")
         if url is not None:
@@ -140,9 +143,12 @@ class EntryReader:
         folder = self._read_folder(fields)
         if "command" in fields.fields and not program.strip():
             self.findings.add(command.place, "the command is empty")
-        elif not self.findings.faults():
+        target = StdioTarget((program, *args), env, folder)
+        package = None if self.findings.faults() else self._find_package(target)
+        # What is kept here starts without the program that fetched it.
+        if not (self.findings.faults() or (package and package.lock)):
             self._check_program(command, program, env, folder)
-        return StdioTarget((program, *args), env, folder)
+        return target
 
     def _read_folder(self, fields: Fields) -> str:
         leaf = get_leaf(fields, "cwd")
@@ -167,6 +173,31 @@ class EntryReader:
             near = find_nearest_name(program, _list_programs(path))
             hint = f" (did you mean {quote_exactly(near)}?)" if near else ""
             self.findings.add(command.place, f"there is no program {quote_exactly(program)} on the PATH{hint}")
+
+    def _find_package(self, target: Target) -> MountPackage | None:
+        """What is not kept runs as it is written; the question whether you approve it says why."""
+        if self._places.find_package is None or not isinstance(target, StdioTarget):
+            return None
+        try:
+            request = find_request(target.argv)
+        except UnkeptPackage:
+            return None
+        return request and self._places.find_package(self.name, request)
+
+    def _read_sandbox(self, fields: Fields, target: Target) -> MountSandbox | None:
+        section = fields.fields.get("sandbox")
+        if not isinstance(section, Fields) or not isinstance(target, StdioTarget):
+            return None
+        for leaf in get_leaves(section, "network"):
+            try:
+                parse_destinations((leaf.text,))
+            except ValueError as wrong:
+                self.findings.add(leaf.place, f"{quote_exactly(leaf.text)} {wrong}")
+        write, network = (tuple(leaf.text for leaf in get_leaves(section, key)) for key in ("write", "network"))
+        package = self._find_package(target)
+        program = package.request.name if package else target.argv[0]
+        own = self._places.find_home(self.name, program) if self._places.find_home else None
+        return MountSandbox(write, network, get_flag(section, "home", False), own)
 
     def _read_http(self, fields: Fields, url: Leaf, transport: HttpTransport) -> HttpTarget | None:
         address = self.values.fill_in(url)
@@ -253,14 +284,6 @@ def _read_trim(fields: Fields) -> ResultTrim:
         return ResultTrim()
     keep, drop = (tuple(leaf.text for leaf in get_leaves(section, key)) for key in ("keep", "drop"))
     return ResultTrim(keep, drop, get_number(section, "max_chars"))
-
-
-def _read_sandbox(fields: Fields) -> MountSandbox | None:
-    section = fields.fields.get("sandbox")
-    if not isinstance(section, Fields):
-        return None
-    write, network = (tuple(leaf.text for leaf in get_leaves(section, key)) for key in ("write", "network"))
-    return MountSandbox(write, network, get_flag(section, "home", False))
 
 
 def _find_host(url: str) -> str | None:

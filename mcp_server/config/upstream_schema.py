@@ -83,14 +83,17 @@ RESULT = RecordField(
 )
 SANDBOX = RecordField(
     {
-        "write": KeySpec(ListField(LineField(4096)), "folders in which the server may write"),
+        "write": KeySpec(
+            ListField(LineField(4096)),
+            "folders in which the server may write, absolute or in the workspace (default: its own)",
+        ),
         "network": KeySpec(
             TextOrField(LineField(10, "none", "`none`, or a list of hosts"), ListField(LineField(300))),
-            "`none`, or a list of hosts that it may reach",
+            "`none`, or a list of hosts that it may reach (default: none)",
         ),
-        "home": KeySpec(BoolField(), "whether it sees your home folder"),
+        "home": KeySpec(BoolField(), "true: it reads your home folder (default: false)"),
     },
-    "What a server that menugate starts may reach; not enforced yet.",
+    "What a server that menugate starts may reach; it runs in a sandbox.",
 )
 ENTRY = RecordField(
     {
@@ -117,7 +120,7 @@ ENTRY = RecordField(
         "roots": KeySpec(BoolField(), "true: the server is told where the workspace is"),
         "tools": KeySpec(MapField(TOOL, SHAPE), "how single tools look and count, by the server's name for each"),
         "result": KeySpec(RESULT, "what is kept of its results"),
-        "sandbox": KeySpec(SANDBOX, "what it may reach; kept, but not enforced yet"),
+        "sandbox": KeySpec(SANDBOX, "run it in a sandbox, and what it may reach there"),
     },
     "An MCP server behind menugate.",
 )

@@ -11,6 +11,7 @@ from mcp_server.config.reader import Leaf
 from mcp_server.model.destinations import Destinations
 from mcp_server.model.secrets import SecretUnavailable
 from mcp_server.model.text import quote_exactly
+from mcp_server.model.upstream_packages import MountPackage, PackageRequest
 from mcp_server.settings import find_variable
 
 REFERENCE = re.compile(r"\$\{(?P<inside>[^}]*)(?P<end>\}?)")
@@ -40,6 +41,10 @@ class MountPlaces:
     sources: ValueSources = field(default_factory=ValueSources)
     reachable: Destinations | None = None
     """What people who connect with a token may reach besides public addresses; None if nobody has a token."""
+    find_package: Callable[[str, PackageRequest], MountPackage] | None = None
+    """Finds what is kept of a mount's package; None if this account can keep nothing."""
+    find_home: Callable[[str, str], Path] | None = None
+    """Finds the own folder of a mount's program in its sandbox; None likewise."""
 
 
 @dataclass

@@ -35,6 +35,10 @@ USUAL = (
 decides."""
 
 
+USUAL_INDEX = "https://pypi.org/simple/"
+"""Where Python packages come from, unless the account says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Destination:
     text: str

@@ -7,11 +7,13 @@ protocol's own shape, as JSON values, so that nothing a server sends is lost on 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from mcp_server.model.context import Client, Progress
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Arguments, Effect
+from mcp_server.model.upstream_packages import MountPackage
 
 Definition: TypeAlias = Mapping[str, Any]
 """A tool, prompt, resource or template as its server described it."""
@@ -98,14 +100,16 @@ class ResultTrim:
 
 @dataclass(frozen=True, slots=True)
 class MountSandbox:
-    """What a server that menugate starts may reach; nothing enforces it yet."""
+    """What a server that menugate starts may reach."""
 
     write: tuple[str, ...] = ()
     """Folders in which it may write, besides its own."""
     network: tuple[str, ...] = ()
-    """Hosts that it may reach."""
+    """Hosts that it may reach; none if empty."""
     home: bool = False
-    """Whether it sees your home folder."""
+    """Whether it reads your home folder."""
+    own: Path | None = field(default=None, compare=False)
+    """Its own folder, which is its home; None if this account can keep nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,8 @@ class Mount:
     """Whether the server is told where the workspace is."""
     sandbox: MountSandbox | None = None
     """None if nothing was said about it."""
+    package: MountPackage | None = None
+    """What its command line fetches, if that is kept here; None if nothing is."""
     disabled: bool = False
     start_seconds: float = 30.0
     call_seconds: float = 60.0

@@ -1,25 +1,19 @@
 """Which package does a server's command line run, at which version, and is its name like that of a better-known one?
 
-`npx`, `uvx` and their like fetch a package when a server starts. Unless the version is exact, the next start may run
-something else than what you approved.
+`npx`, `uvx` and their like fetch a package when a server starts, and the next start may run something else than what
+you approved. So what `npx`, `uvx` and `pipx run` ask for is fetched once, and kept.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+
+from mcp_server.model.upstream_packages import PackageSource
 
 MIN_LIKE_CHARS = 6
 """Shorter names are alike too often."""
 TWO_SLIPS_FROM = 14
 """From this length on, a name may differ in two characters and still be taken for another."""
-
-
-class PackageSource(StrEnum):
-    NPM = "npm"
-    PYPI = "PyPI"
-    IMAGE = "container image"
-    ELSEWHERE = "an address or folder"
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,14 +191,15 @@ def list_parts(catalogue: Catalogue) -> Iterator[CataloguePart]:
 
 
 def compute_mount_digest(mount: Mount) -> str:
-    """Digest what is started or called, and the names of what it gets. Not the values of its variables: a renewed
-    token is no reason to ask again."""
+    """Digest what is started or called, with every file of its package, and the names of what it gets. Not the values
+    of its variables: a renewed token is no reason to ask again."""
     match mount.target:
         case StdioTarget(argv, env, folder):
             target: Mapping[str, Any] = {"argv": list(argv), "env": sorted(env), "folder": folder}
         case HttpTarget(url, transport, headers):
             target = {"url": url, "transport": str(transport), "headers": sorted(map(str.lower, headers))}
-    return compute_digest({"name": mount.name, **target})
+    kept = {"package": mount.package.lock.digest} if mount.package and mount.package.lock else {}
+    return compute_digest({"name": mount.name, **target, **kept})
 
 
 def compute_catalogue_digest(mount_digest: str, catalogue: Catalogue) -> str:

@@ -66,6 +66,8 @@ def describe_definition(mount: Mount) -> str:
         parts = ["http", target.url, sorted(target.headers)]
     else:
         parts = ["stdio", target.argv, sorted(target.env), target.folder]
+        if mount.package and mount.package.lock:
+            parts.append(mount.package.lock.digest)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -41,7 +41,7 @@ class LinkOpener:
         if mount.secrets:
             self.note_use(mount)
         if isinstance(target, StdioTarget):
-            return open_stdio_link(self.host, target, self.open_log(mount))
+            return open_stdio_link(self.host, mount, target, self.open_log(mount))
         from mcp_server.upstreams.http import build_mount_egress, open_http_link  # slow to load
 
         return open_http_link(target, build_mount_egress(target, self.operator_list, principal == self.owner))

@@ -9,8 +9,9 @@ import anyio
 
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.commands import CommandHost
-from mcp_server.guards.processes.upstream import UpstreamNotStarted, start_upstream
-from mcp_server.model.upstreams import StdioTarget
+from mcp_server.guards.processes.upstream import UpstreamNotStarted, find_upstream_program, start_upstream
+from mcp_server.guards.processes.walls import MountWalls, start_in_walls
+from mcp_server.model.upstreams import Mount, StdioTarget
 from mcp_server.upstreams.logs import UpstreamLog
 from mcp_server.upstreams.messages import (
     BrokenMessage,
@@ -22,6 +23,8 @@ from mcp_server.upstreams.messages import (
     encode_message,
     parse_messages,
 )
+from mcp_server.upstreams.packages.containers import ContainerStart
+from mcp_server.upstreams.packages.start import check_package, find_started, find_walls
 
 MAX_UNREAD_BYTES = 16 << 20
 """What may wait for a server that has stopped reading."""
@@ -93,9 +96,13 @@ class StdioLink:
 
 
 @asynccontextmanager
-async def open_stdio_link(host: CommandHost, target: StdioTarget, log: UpstreamLog) -> AsyncGenerator[StdioLink, None]:
+async def open_stdio_link(
+    host: CommandHost, mount: Mount, target: StdioTarget, log: UpstreamLog
+) -> AsyncGenerator[StdioLink, None]:
     try:
-        child = await start_upstream(host, target.argv, target.env, target.folder)
+        start = ContainerStart(host, find_started(mount, target))
+        await check_package(mount)
+        child = await _start_child(host, start.target, find_walls(mount))
     except UpstreamNotStarted as error:
         raise LinkClosed(f"it could not start: {error}") from None
     link = StdioLink(child)
@@ -108,9 +115,16 @@ async def open_stdio_link(host: CommandHost, target: StdioTarget, log: UpstreamL
             finally:
                 with anyio.CancelScope(shield=True):
                     await link.stop()
+                    await start.remove()
                 tasks.cancel_scope.cancel()
     finally:
         log.flush()
+
+
+async def _start_child(host: CommandHost, target: StdioTarget, walls: MountWalls | None) -> RunningChild:
+    if walls is None:
+        return await start_upstream(host, target.argv, target.env, target.folder)
+    return await start_in_walls(host, find_upstream_program(host, target.argv, target.env, target.folder), walls)
 
 
 async def _collect_errors(child: RunningChild, log: UpstreamLog) -> None:

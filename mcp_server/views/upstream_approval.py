@@ -8,13 +8,13 @@ from mcp_server.model.upstreams import (
     Definition,
     HttpTarget,
     Mount,
+    MountSandbox,
     StdioTarget,
     ToolShape,
 )
 from mcp_server.policy.upstream_check import CatalogueFinding, OtherTools, check_catalogue
 from mcp_server.policy.upstream_diff import format_difference
 from mcp_server.policy.upstream_effects import judge_tool
-from mcp_server.policy.upstream_packages import find_better_known, find_package
 from mcp_server.policy.upstream_pins import (
     CataloguePart,
     JudgedCatalogue,
@@ -103,28 +103,23 @@ def build_approval_preview(
     )
 
 
-def describe_package(mount: Mount) -> list[str]:
-    """Say what to know about a package that is fetched when the server starts; nothing if none is."""
-    package = find_package(mount.target.argv) if isinstance(mount.target, StdioTarget) else None
-    if package is None:
-        return []
-    version = f" {package.version}" if package.version else ""
-    sentences = [f"It runs {package.name}{version} ({package.source})."]
-    if not package.is_exact:
-        sentences.append("The next start may run something else than this one: no exact version is written.")
-    if like := find_better_known(package):
-        sentences.append(f"Its name is like that of the better-known {' and '.join(like)}. Is it the one you mean?")
-    return [*sentences, "Who published it, when, and what it consists of was not checked."]
-
-
 def describe_target(mount: Mount) -> list[tuple[str, str]]:
     """Say what is started or called, and which variables it gets; never their values."""
     match mount.target:
         case StdioTarget(argv, env, folder):
             rows = [("starts", " ".join(argv))] + ([("in", folder)] if folder else [])
-            return rows + ([("gets", ", ".join(sorted(env)))] if env else [])
+            rows += [("gets", ", ".join(sorted(env)))] if env else []
+            return [*rows, ("sandbox", describe_sandbox(mount.sandbox))]
         case HttpTarget(url, _, headers):
             return [("calls", url)] + ([("sends", ", ".join(sorted(headers)))] if headers else [])
+
+
+def describe_sandbox(sandbox: MountSandbox | None) -> str:
+    if sandbox is None:
+        return "none: it can do whatever your account can do"
+    writes = ", ".join(("its own folder", *sandbox.write))
+    network = f"reaches {', '.join(sandbox.network)}" if sandbox.network else "no network"
+    return f"writes in {writes}; {network}; your home is {'readable' if sandbox.home else 'hidden'}"
 
 
 def describe_effect(mount: Mount, tool: Definition) -> tuple[str, str, str]:

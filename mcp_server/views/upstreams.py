@@ -18,6 +18,7 @@ from mcp_server.policy.upstream_pins import (
 )
 from mcp_server.policy.upstream_tools import SetAside
 from mcp_server.views.upstream_approval import describe_target
+from mcp_server.views.upstream_packages import describe_package
 
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
@@ -82,6 +83,7 @@ class UpstreamView:
             "source": mount.source if mount else None,
             **dict(self.target),
             "state": self.state,
+            "package": describe_package(mount) if mount else [],
             "server": dict(catalogue.server) if catalogue else None,
             "read_at": catalogue.read_at if catalogue else None,
             "approved_at": self.approved_at or None,

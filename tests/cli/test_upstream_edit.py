@@ -55,6 +55,35 @@ def test_a_server_is_added_tested_and_removed(config: Path, menugate: Type, plac
     assert config.read_text().startswith("# mine\nprofile: trusted  # always\n")
 
 
+NEEDS = """
+import os, sys
+sys.argv[1:] and open(sys.argv[1], "w").close()
+os.execv(sys.executable, [sys.executable, SERVER])
+"""
+
+
+def test_the_narrowest_sandbox_in_which_it_starts_is_written(config: Path, menugate: Type, place: Path) -> None:
+    (place / "sub").mkdir()
+    script = place / "needs.py"
+    script.write_text(NEEDS.replace("SERVER", repr(str(SERVERS / "schemas.py"))))
+    start = f"{sys.executable} {script}"
+    said = menugate(f"upstreams add sums --sandbox -- {start}")
+    assert said.code == 0, said.err
+    assert servers(config)["sums"]["sandbox"] == {} and "no network; your home is hidden" in said.err
+    said = menugate(f"upstreams add more --sandbox --network a.example -- {start} {place / 'sub' / 'written'}")
+    assert said.code == 0, said.err
+    assert servers(config)["more"]["sandbox"]["write"] == ["."]
+    assert servers(config)["more"]["sandbox"]["network"] == ["a.example"]
+    said = menugate("upstreams show more")
+    assert "writes in its own folder, .; reaches a.example" in " ".join(said.out.split())
+    assert "none: it can do whatever" not in said.out
+    before = config.read_text()
+    said = menugate("upstreams add never --sandbox -- sh -c 'exit 1'")
+    assert (said.code, "starts in no sandbox" in said.err) == (1, True), said.err
+    assert config.read_text() == before
+    assert menugate("upstreams add far --sandbox --url http://127.0.0.1:9/mcp").code == 2
+
+
 def test_the_first_server_makes_the_file(menugate: Type, home: Path) -> None:
     assert menugate("upstreams add web --url http://127.0.0.1:9/mcp").code == 0
     file = home / ".config" / "menugate" / "menugate.yaml"

@@ -213,24 +213,25 @@ def test_a_package_that_is_fetched_at_every_start_is_named(
     """The program that fetches it is ours here, and starts the same server."""
     offer(tools=[ADD])
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "uvx").write_text(
+    (tmp_path / "bin" / "bunx").write_text(
         f"#!/bin/sh\nexec {sys.executable} {SERVERS / 'described.py'} {tmp_path}/offered.json\n"
     )
-    (tmp_path / "bin" / "uvx").chmod(0o755)
+    (tmp_path / "bin" / "bunx").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     config = home / ".config" / "menugate" / "menugate.yaml"
-    config.write_text("mcpServers: {sums: {command: uvx, args: [mcp-server-gti]}}\n")
+    config.write_text("mcpServers: {sums: {command: bunx, args: [mcp-remoet]}}\n")
     said = menugate("upstreams approve sums")
     for words in (
-        "It runs mcp-server-gti (PyPI).",
+        "It runs mcp-remoet (npm).",
+        "menugate keeps no copy of it",
         "The next start may run something else",
-        "like that of the better-known mcp-server-git.",
+        "like that of the better-known mcp-remote.",
         "was not checked",
     ):
         assert words in said.out, said.out + said.err
-    config.write_text("mcpServers: {sums: {command: uvx, args: [mcp-server-git@2025.7.1]}}\n")
+    config.write_text("mcpServers: {sums: {command: bunx, args: [mcp-remote@0.1.2]}}\n")
     said = menugate("upstreams approve sums")
-    assert "It runs mcp-server-git 2025.7.1 (PyPI)." in said.out
+    assert "It runs mcp-remote 0.1.2 (npm)." in said.out
     assert "something else" not in said.out and "better-known" not in said.out
 
 

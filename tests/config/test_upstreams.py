@@ -121,6 +121,21 @@ mcpServers:
 
 
 @pytest.mark.parametrize(
+    ("written", "sandbox"),
+    [
+        ("{}", MountSandbox()),
+        ("{network: none}", MountSandbox()),
+        ("{network: []}", MountSandbox()),
+        ("{network: [a.example, '10.0.0.1:80']}", MountSandbox(network=("a.example", "10.0.0.1:80"))),
+        ("{write: [., /srv], home: true}", MountSandbox((".", "/srv"), home=True)),
+    ],
+)
+def test_a_sandbox_opens_only_what_is_written(written: str, sandbox: MountSandbox, tmp_path: Path) -> None:
+    (mount,) = read(f"mcpServers:\n  a: {{command: ./server, sandbox: {written}}}\n", tmp_path).mounts
+    assert mount.sandbox == sandbox
+
+
+@pytest.mark.parametrize(
     ("kind", "transport"),
     [
         ("", HttpTransport.STREAMABLE),

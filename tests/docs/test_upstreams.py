@@ -4,7 +4,8 @@ import json
 import os
 import re
 import shlex
-import sys
+import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -18,7 +19,7 @@ from tests.clients import warm
 from tests.clients.clients import held, over_stdio, text
 from tests.clients.served import command, environment
 from tests.docs.test_pages import WITH_A_NAME, blocks, keeps, promised
-from tests.upstreams.ground import SERVERS
+from tests.upstreams.registry import serve_registry
 
 __all__ = ["menugate", "place"]
 PAGE = "upstreams.md"
@@ -39,21 +40,20 @@ TIME = [
 
 
 @pytest.fixture
-def printed(place: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page's files, its secret, and a `uvx` that starts a server which offers the same as the real one."""
+def printed(place: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The page's files, its secret, and a registry with a server which offers the same as the real one."""
     for kind, block in blocks(PAGE):
         if kind == "yaml" and (name := WITH_A_NAME.match(block)):
             (place / name[1]).parent.mkdir(exist_ok=True)
             (place / name[1]).write_text(block)
-    (tmp_path / "offered.json").write_text(json.dumps({"tools": TIME}))
-    (tmp_path / "bin").mkdir()
-    fetched = tmp_path / "bin" / "uvx"
-    fetched.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVERS / 'described.py'} {tmp_path}/offered.json\n")
-    fetched.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    # The programs that are installed with the tests come last.
+    monkeypatch.setenv("PATH", f"{environment(home)['PATH']}:{sysconfig.get_path('scripts')}")
     words = command("secret", "set", "ISSUES_TOKEN")
     warm.run(words, environment(home), cwd=place, input=b"canary-5up3r", check=True)
-    return place
+    with serve_registry() as registry:
+        registry.configure(home)
+        registry.publish_wheel("mcp-server-time", "2026.10.19", tuple(TIME))
+        yield place
 
 
 def approve(menugate: Type) -> None:

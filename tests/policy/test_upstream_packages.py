@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.policy.upstream_packages import KNOWN, PackageRun, PackageSource, find_better_known, find_package
+from mcp_server.model.upstream_packages import PackageSource
+from mcp_server.policy.upstream_packages import KNOWN, PackageRun, find_better_known, find_package
 from tests.yaml_text import load_yaml
 
 CASES: list[dict[str, Any]] = load_yaml((Path(__file__).parents[1] / "tables" / "upstream_packages.yaml").read_text())

@@ -226,7 +226,7 @@ def _skip_environment(words: Sequence[str]) -> list[tuple[str, ...]] | None:
     while at < len(words) and re.fullmatch(r"[A-Za-z_]\w*=.*", words[at], re.DOTALL):
         variable, _, value = words[at].partition("=")
         if not (is_certain(words[at]) and PLAIN_VALUE.fullmatch(value)):
-            judge_variable(variable, exported=True)
+            judge_variable(variable, value if is_certain(words[at]) else None, exported=True)
         at += 1
     return [tuple(words[at:])] if at < len(words) and words[at][:1] != "-" else None
 

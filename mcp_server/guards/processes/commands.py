@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,8 +158,8 @@ class CallProcesses:
         timed_out = True
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_collect_output, out, child.out, child if command.no_more else None)
-                tasks.start_soon(_collect_output, err, child.err)
+                tasks.start_soon(collect_output, out, child.out, child if command.no_more else None)
+                tasks.start_soon(collect_output, err, child.err)
                 tasks.start_soon(_write_input, child, command.stdin)
                 with anyio.move_on_after(command.seconds):
                     await child.wait()
@@ -284,24 +284,29 @@ class CallProcesses:
     async def _spawn_child(
         self, launch: Launch, command: Command, folder: str, terminal: bool, apart: bool
     ) -> RunningChild:
-        host = self.host
-        env = {**host.paths.variables, **command.env, **launch.variables}
-        group = ProcessCgroup.create(host.limits.processes + OWN_PROCESSES) if launch.counted else None
-        launch = group.wrap_launch(launch) if group else launch
-        try:
-            child = spawn(launch, env, folder, terminal, apart, host.registry.standby)
-        except OSError as error:
-            if group:
-                group.remove()
-            raise Refusal(make_command_problem(f"The command could not start: {error.strerror or error}.")) from None
-        host.registry.add_child(child)
-        child.group, child.max_processes = group, host.limits.processes if launch.counted else 0
-        try:
-            child.pid = await child.tether.release_child(child.process)
-        except BaseException:
-            await child.kill()
-            raise
-        return child
+        return await spawn_child(self.host, launch, command.env, folder, terminal, apart)
+
+
+async def spawn_child(
+    host: CommandHost, launch: Launch, variables: Mapping[str, str], folder: str, terminal: bool, apart: bool
+) -> RunningChild:
+    env = {**host.paths.variables, **variables, **launch.variables}
+    group = ProcessCgroup.create(host.limits.processes + OWN_PROCESSES) if launch.counted else None
+    launch = group.wrap_launch(launch) if group else launch
+    try:
+        child = spawn(launch, env, folder, terminal, apart, host.registry.standby)
+    except OSError as error:
+        if group:
+            group.remove()
+        raise Refusal(make_command_problem(f"The command could not start: {error.strerror or error}.")) from None
+    host.registry.add_child(child)
+    child.group, child.max_processes = group, host.limits.processes if launch.counted else 0
+    try:
+        child.pid = await child.tether.release_child(child.process)
+    except BaseException:
+        await child.kill()
+        raise
+    return child
 
 
 @dataclass
@@ -318,7 +323,7 @@ class CappedOutput:
         self.cut = self.cut or len(piece) > room
 
 
-async def _collect_output(output: CappedOutput, source: Source | None, to_kill: RunningChild | None = None) -> None:
+async def collect_output(output: CappedOutput, source: Source | None, to_kill: RunningChild | None = None) -> None:
     """`to_kill`: the child to end once its output is longer than what is kept."""
     while source is not None and (piece := await source.read_piece()):
         output.add(piece)

@@ -9,12 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import anyio
+
 from mcp_server.guards.processes.child import RunningChild
-from mcp_server.guards.processes.commands import CommandHost
+from mcp_server.guards.processes.commands import DRAIN_SECONDS, CappedOutput, CommandHost, collect_output
 from mcp_server.guards.processes.spawn import spawn
 from mcp_server.guards.sandbox.access import find_program, is_folder
 from mcp_server.guards.sandbox.landlock import build_supervised_launch
-from mcp_server.model.processes import MARK
+from mcp_server.model.processes import MARK, CommandResult
+
+MAX_INSTALLER_BYTES = 4 << 20
+"""Kept of what a package manager prints."""
 
 
 class UpstreamNotStarted(Exception):
@@ -71,3 +76,27 @@ def _find_command(host: CommandHost, program: str, folder: Path) -> str:
     if found is None:
         raise UpstreamNotStarted(f"`{program}` is not on the search path")
     return found
+
+
+async def run_installer(
+    host: CommandHost, argv: Sequence[str], env: Mapping[str, str], folder: str, seconds: float
+) -> CommandResult:
+    """Run a package manager to its end. It gets no sandbox: it needs your account's settings for its registries."""
+    child = await start_upstream(host, argv, env, folder)
+    out, err = CappedOutput(MAX_INSTALLER_BYTES), CappedOutput(MAX_INSTALLER_BYTES)
+    timed_out = True
+    try:
+        if child.stdin is not None:
+            child.stdin.close()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(collect_output, out, child.out)
+            tasks.start_soon(collect_output, err, child.err)
+            with anyio.move_on_after(seconds):
+                await child.wait()
+                timed_out = False
+            await child.kill()
+            tasks.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
+    finally:
+        await child.kill()
+        child.close()
+    return CommandResult(child.code or 0, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)

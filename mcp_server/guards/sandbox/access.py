@@ -160,6 +160,16 @@ class ChildAccess:
     installed: tuple[str, ...] = ()
     """What menugate itself runs from: readable; neither changed nor moved, even if everything around it or in it is
     open."""
+    opened: tuple[str, ...] = ()
+    """Folders that may be written in a workspace that may not."""
+    shown: tuple[str, ...] = ()
+    """Readable, even in a hidden place."""
+    own: tuple[str, ...] = ()
+    """Writable, even in a hidden place."""
+
+    def is_opened(self, path: str) -> bool:
+        """May it be written, unless it is guarded?"""
+        return self.writable or _is_in_any(path, self.opened)
 
 
 def build_child_access(

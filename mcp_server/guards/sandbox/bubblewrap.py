@@ -90,24 +90,36 @@ def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: l
     # The workspace is mounted into the empty folder that hides its parent, so that folder turns read-only only later.
     arguments += [word for path in access.hidden_around for word in (*EMPTY_FOLDER, path)]
     arguments += ["--bind" if access.writable else "--ro-bind", access.workspace, access.workspace]
-    if access.writable:
-        # Sorted, so that an outer folder is mounted first; otherwise it would cover the inner one.
-        for path in sorted({*access.pinned, *access.held, *access.guarded}):
-            read_only = path in access.guarded and path not in access.held
-            arguments += ["--ro-bind-try" if read_only else "--bind-try", path, path]
+    arguments += [word for path in sorted(access.opened) for word in ("--bind", path, path)]
+    # Sorted, so that an outer folder is mounted first; otherwise it would cover the inner one.
+    for path in sorted(filter(access.is_opened, {*access.pinned, *access.held, *access.guarded})):
+        read_only = path in access.guarded and path not in access.held
+        arguments += ["--ro-bind-try" if read_only else "--bind-try", path, path]
     for path in access.installed:
         arguments += ["--ro-bind-try", path, path]
-    arguments += list(_build_hiding_arguments(access.hidden))
+    arguments += list(_build_hiding_arguments(access))
     arguments += [word for path in access.hidden_around for word in ("--remount-ro", path)]
     return [*arguments, "--chdir", access.folder, "--"]
 
 
-def _build_hiding_arguments(paths: tuple[str, ...]) -> Iterator[str]:
-    for path in paths:
+def _build_hiding_arguments(access: ChildAccess) -> Iterator[str]:
+    for path in access.hidden:
         if is_folder(path):
-            yield from (*EMPTY_FOLDER, path, "--remount-ro", path)
+            yield from (*EMPTY_FOLDER, path)
+            yield from _build_showing_arguments(access, path)
+            yield from ("--remount-ro", path)
         elif is_there(path):
             yield from ("--ro-bind", "/dev/null", path)
+    yield from _build_showing_arguments(access, None)
+
+
+def _build_showing_arguments(access: ChildAccess, hidden: str | None) -> Iterator[str]:
+    """Mount what a child sees of a hidden folder, before that turns read-only; or what it sees elsewhere."""
+    for option, paths in (("--ro-bind", access.shown), ("--bind", access.own)):
+        for path in paths:
+            around = next((one for one in access.hidden if path.startswith(f"{one}/")), None)
+            if around == hidden:
+                yield from (option, path, path)
 
 
 @dataclass

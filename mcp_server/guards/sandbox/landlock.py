@@ -108,11 +108,13 @@ def build_open_paths(access: ChildAccess, private: str) -> dict[str, list[str]]:
         if os.access(f"{one}/.gitignore", os.R_OK)
     ]
     visible = find_open_parts(access.workspace, set(access.hidden))
-    run = [*ours, *find_open_parts("/", closed), *access.lent, *visible]
+    run = [*ours, *find_open_parts("/", closed), *access.lent, *visible, *access.shown, *access.own]
     installed = set(access.installed)
-    write = [private]
+    write = [private, *access.own]
     for folder in (*access.caches, *access.entrusted):
         write += find_open_parts(folder, installed)
+    for folder in access.opened:
+        write += find_open_parts(folder, {*access.hidden, *access.guarded, *access.held, *installed})
     if access.writable:
         write += find_open_parts(access.workspace, {*access.hidden, *access.guarded, *access.held, *installed})
     return {"run": run, "list": [access.workspace], "use": list(DEVICES), "write": write}

@@ -54,22 +54,26 @@ def _render_lines(access: ChildAccess, temporary_folder: str) -> Iterator[str]:
     yield "(deny file-write*)"
     yield f"(deny file-read* {_render_subpaths((*access.emptied, *access.hidden_around))})"
     yield f"(allow file-read* {_render_subpaths((*access.lent, access.workspace, temporary_folder))})"
-    writable = (temporary_folder, *access.caches, *((access.workspace,) if access.writable else ()))
+    writable = (temporary_folder, *access.caches, *((access.workspace,) if access.writable else access.opened))
     devices = '(literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/tty")'
     yield f"(allow file-write* {devices} {_render_subpaths(writable)})"
     # Sorted, so that the line for an inner folder comes after that of the outer one.
-    for path in sorted((*access.held, *access.guarded)) if access.writable else ():
+    for path in sorted(filter(access.is_opened, (*access.held, *access.guarded))):
         if path in access.held:
             yield f"(allow file-write* {_render_subpaths((path,))})"
             yield f"(deny file-write* {_render_literals((path,))})"
         else:
             yield f"(deny file-write* {_render_subpaths((path,))})"
-    if access.writable and access.pinned:
-        yield f"(deny file-write* {_render_literals(access.pinned)})"
+    if pinned := tuple(filter(access.is_opened, access.pinned)):
+        yield f"(deny file-write* {_render_literals(pinned)})"
     if access.installed:
         yield f"(deny file-write* {_render_subpaths(access.installed)})"
     if access.hidden:
         yield f"(deny file-read* file-write* {_render_subpaths(access.hidden)})"
+    if access.shown or access.own:
+        yield f"(allow file-read* {_render_subpaths((*access.shown, *access.own))})"
+    if access.own:
+        yield f"(allow file-write* {_render_subpaths(access.own)})"
 
 
 def _render_subpaths(paths: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from mcp_server.model.results import Refusal
 from mcp_server.model.upstreams import Mount, Serve, StdioTarget
 from mcp_server.upstreams.links import LinkOpener
 from mcp_server.upstreams.messages import Link, LinkClosed
+from mcp_server.upstreams.packages.start import find_started
 from mcp_server.upstreams.sharing.confinement import describe_confinement
 from mcp_server.upstreams.sharing.greeting import GREETING_SECONDS
 from mcp_server.upstreams.sharing.guest import HOLDER_SILENT, GuestLink, open_guest_link
@@ -135,7 +136,8 @@ class SharedLinks:
 
 def describe_instance(host: CommandHost, mount: Mount, target: StdioTarget, principal: str) -> list[object]:
     """Everything that decides what runs, and for whom."""
-    program = find_upstream_program(host, target.argv, target.env, target.folder)
+    started = find_started(mount, target)
+    program = find_upstream_program(host, started.argv, started.env, started.folder)
     workspace = str(host.paths.workspace) if mount.roots else ""
     how = (mount.serve, mount.era, mount.idle_seconds, repr(mount.sandbox), workspace, describe_confinement())
     return [mcp_server.__version__, principal, mount.name, program.argv, program.variables, program.folder, *how]

@@ -86,7 +86,7 @@ def test_what_is_known_only_at_its_beginning_is_no_code_and_no_path(line: str) -
     assert classify_line(line).kind is CommandKind.ASKED
 
 
-EVERYDAY: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "tables" / "everyday_lines.yaml").read_text())
+EVERYDAY: dict[str, Any] = load_yaml((Path(__file__).parents[2] / "tables" / "everyday_lines.yaml").read_text())
 
 
 @pytest.mark.parametrize("line", EVERYDAY["runs"])
