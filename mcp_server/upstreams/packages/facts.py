@@ -30,10 +30,11 @@ INDEX_OPTIONS = ("--default-index", "--index-url", "-i")
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 INDEX_LINE = re.compile(r"""^\s*(?:index-url\s*=|url\s*=)\s*["']?([^"'\s]+)""", re.MULTILINE)
 CONFIG_FILES: Mapping[Installer, tuple[str, ...]] = {
+    Installer.NPM: (),
     Installer.UV: (".config/uv/uv.toml",),
     Installer.PIP: (".config/pip/pip.conf", ".pip/pip.conf"),
 }
-"""Below the home: where an account says which registry it uses."""
+"""Below the home: where an account says which registry it uses. npm is asked itself."""
 MAX_NAME_CHARS = 100
 
 
@@ -107,7 +108,7 @@ def find_index(request: PackageRequest, variables: Mapping[str, str], home: Path
     options = dict(zip(request.options[::2], request.options[1::2], strict=False))
     given = [options[name] for name in INDEX_OPTIONS if name in options]
     given += [variables[name] for name in INDEX_VARIABLES if variables.get(name)]
-    for file in CONFIG_FILES.get(request.installer, ()):
+    for file in CONFIG_FILES[request.installer]:
         if (home / file).is_file() and (found := INDEX_LINE.search((home / file).read_text("utf-8", "replace"))):
             given.append(found[1])
     return f"{(given or [USUAL_INDEX])[0].rstrip('/')}/"
