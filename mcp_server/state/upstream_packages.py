@@ -23,6 +23,8 @@ FOLDER = "servers"
 LOCK, NEXT = "lock.json", "next.json"
 MAX_LOCK_BYTES = 8 << 20
 CHUNK_BYTES = 1 << 20
+DATA = (".jsonl", ".log", ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal")
+"""Some servers keep what they remember among their own files. No interpreter runs files with these names."""
 
 
 class ContentsChanged(Exception):
@@ -163,6 +165,8 @@ def list_entries(place: Path) -> Iterator[tuple[str, str, os.stat_result]]:
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda one: one.name):
                 status = entry.stat(follow_symlinks=False)
+                if entry.name.endswith(DATA) and stat.S_ISREG(status.st_mode) and not status.st_mode & 0o111:
+                    continue
                 yield os.path.relpath(entry.path, place), entry.path, status
                 if stat.S_ISDIR(status.st_mode):
                     todo.append(entry.path)

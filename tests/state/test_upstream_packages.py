@@ -107,6 +107,17 @@ def test_every_change_is_noticed(change: str, tmp_path: Path) -> None:
         check_contents(package)
 
 
+def test_a_server_may_remember_something_among_its_files(tmp_path: Path) -> None:
+    package = fill(tmp_path)
+    assert package.lock is not None
+    kept = package.folder / package.lock.folder / "in" / "memory.jsonl"
+    kept.write_text("{}")
+    check_contents(package)
+    kept.chmod(0o755)
+    with pytest.raises(ContentsChanged):
+        check_contents(package)
+
+
 def test_the_version_before_stays_until_the_one_after_the_next(tmp_path: Path) -> None:
     package = fill(tmp_path)
     first = package.lock

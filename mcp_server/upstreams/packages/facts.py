@@ -34,7 +34,7 @@ CONFIG_FILES: Mapping[Installer, tuple[str, ...]] = {
     Installer.UV: (".config/uv/uv.toml",),
     Installer.PIP: (".config/pip/pip.conf", ".pip/pip.conf"),
 }
-"""Below the home: where an account says which registry it uses. npm reads its own, and is asked."""
+"""Below the home: where an account says which registry it uses. npm is asked itself."""
 MAX_NAME_CHARS = 100
 
 
