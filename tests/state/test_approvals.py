@@ -423,7 +423,7 @@ async def test_a_state_of_the_first_layout_is_brought_up_to_date(place: Place, s
         "ALTER TABLE ledger DROP COLUMN run",
         "DROP INDEX replies_to_deliver",
         *(f"ALTER TABLE messages DROP COLUMN {name}" for name in ("reply", "delivered")),
-        *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase")),
+        *(f"ALTER TABLE sessions DROP COLUMN {name}" for name in ("reasoned", "phase", "added")),
         "UPDATE workspace SET schema_version = 1",
     )
     with pytest.raises(Refusal, match="older menugate"):
