@@ -4,8 +4,9 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.grid import fill_page
 from bench.pack_reference import render_pack_reference

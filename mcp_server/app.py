@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.calls.health import HealthResponse
 from mcp_server.calls.messages import Replies
@@ -167,8 +168,7 @@ class UpstreamPort:
             await self._follower.close()
 
 
-@dataclass(frozen=True)
-class Core:
+class Core(Struct, frozen=True):
     """What exists before the first call."""
 
     store: Store
@@ -195,8 +195,7 @@ class Core:
         return self.posture_changes.postures
 
 
-@dataclass(frozen=True)
-class Guards:
+class Guards(Struct, frozen=True):
     """The guards between a call and the machine."""
 
     jail: "Jail"

@@ -7,10 +7,11 @@ never call most of them. A server that is only listed loads over a hundred modul
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 import mcp_server
 from mcp_server.app import App, Core, Guards, LazyPipeline, LazyRedactor, SandboxWatch, UpstreamPort

@@ -9,13 +9,14 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
+from msgspec.structs import replace
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
@@ -25,6 +26,7 @@ from mcp_server.config.merge import combine_configurations, is_as_strict_as
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.config.reload import RenewedConfiguration, list_sources, list_watched_paths, reload_configuration
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig
+from mcp_server.model.parts import list_parts
 from mcp_server.model.policy import Policy
 from mcp_server.settings import OPERATORS_FILE, Settings
 from mcp_server.state import ledger
@@ -319,7 +321,7 @@ class ConfigurationReload:
 
     def _find_restart_keys(self) -> list[str]:
         before, now = self.started.library.config, self.held.library.config
-        names = [key.name for key in fields(before) if getattr(before, key.name) != getattr(now, key.name)]
+        names = [key for key in list_parts(type(before)) if getattr(before, key) != getattr(now, key)]
         keys = [WRITTEN.get(name, name) for name in names if name not in FOLLOWS]
         prompts_changed = (self.started.own.prompts, self.started.trusted) != (self.held.own.prompts, self.held.trusted)
         restart_for_prompts = prompts_changed and (self.started.own.prompts or self.held.own.prompts)

@@ -5,10 +5,12 @@ import os
 import pwd
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Profile
 
@@ -43,8 +45,7 @@ class SettingsError(Exception):
     """A setting cannot be used; the message says which one, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     workspace: Path
     state: Path
     """The folder for the state of this workspace, closed to every tool."""

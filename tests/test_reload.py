@@ -1,12 +1,12 @@
 """Does a change to the files wait for slow readers without holding anybody up, and is nothing lost meanwhile?"""
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from mcp_server import reload
 from mcp_server.config.load import Configuration

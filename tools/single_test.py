@@ -2,10 +2,10 @@
 
 import re
 import shlex
-from dataclasses import dataclass
 from enum import StrEnum
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
@@ -57,8 +57,7 @@ class SingleTestOutcome(StrEnum):
     """It was skipped, stopped, or its runner is not installed."""
 
 
-@dataclass(frozen=True, slots=True)
-class SingleTestRun:
+class SingleTestRun(Struct, frozen=True):
     outcome: SingleTestOutcome
     text: str
     refusal: Problem | None = None

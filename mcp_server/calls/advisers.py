@@ -7,9 +7,11 @@ requested shape, and the report shows it as a model's words, next to what was ch
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.reviews import Check, CheckResult, FinishedRun, limit_lines
 from mcp_server.config.prompts import PromptError
@@ -67,8 +69,7 @@ def build_model_check(
     return ask_model
 
 
-@dataclass(frozen=True)
-class ModelAdviser:
+class ModelAdviser(Struct, frozen=True):
     reviewing: Reviewing
     key: str
     """Empty if the endpoint needs no key, or if the variable that should hold the key is unset."""

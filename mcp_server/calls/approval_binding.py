@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.approval_parts import PARTS, list_parts
 from mcp_server.calls.approval_text import MOMENT, SEEN, STANDS, TARGETS, UNTOLD
@@ -32,8 +33,7 @@ NOTHING = object()
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(Struct, frozen=True):
     jail: Jail
     """Knows what a path means here, and where its links lead."""
     redactor: Redactor

@@ -7,9 +7,10 @@ told from a person; against it the operator has `approvals: out_of_band`.
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Refusal
@@ -44,8 +45,7 @@ def count_tries(said: FormAnswer) -> int:
     return TRIES_USED.get(said, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class FormReply:
+class FormReply(Struct, frozen=True):
     said: FormAnswer
     why: str = ""
     """What was wrong with the answer; continues a sentence that begins with "the client"."""

@@ -7,8 +7,10 @@ stays open for the person.
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls import approval_form, approval_text
 from mcp_server.calls.approval_details import build_details
@@ -33,8 +35,7 @@ KEY = "approval-"
 """Prefix of a question's name when a client carries it back and forth."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalGrant:
+class ApprovalGrant(Struct, frozen=True):
     """What lets one call through."""
 
     approval: Approval
@@ -44,8 +45,7 @@ class ApprovalGrant:
     """What the model is told besides the result: the answer it brings came too late."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTrust:
+class AnswerTrust(Struct, frozen=True):
     """Whose answers the operator accepts."""
 
     anybody: bool = True
@@ -66,8 +66,7 @@ def new_id() -> str:
     return "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
 
 
-@dataclass(frozen=True)
-class Approvals:
+class Approvals(Struct, frozen=True):
     store: Store
     clock: Clock
     redactor: Redactor

@@ -1,8 +1,9 @@
 """What does a tool receive? The ports of its call, each built on first use, and nothing else."""
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.menus import MenuNavigator
@@ -36,8 +37,7 @@ else:
     from functools import cached_property as made_once
 
 
-@dataclass(frozen=True)
-class SeenBy:
+class SeenBy(Struct, frozen=True):
     """What a session has read: it may change only what it has seen as it is now. The session `` has seen nothing."""
 
     store: Store
@@ -50,8 +50,7 @@ class SeenBy:
         return self.store.recall_seen(self.session, path)
 
 
-@dataclass(frozen=True)
-class PortFactories:
+class PortFactories(Struct, frozen=True):
     """Build the ports of a call."""
 
     files: Callable[[Session, Demand, Profile, PlaceBounds | None], Files]
@@ -69,8 +68,7 @@ class PortFactories:
     secrets: "Callable[[Session], SecretNames]"
 
 
-@dataclass(frozen=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True, dict=True):
     _ports: PortFactories
     _resolved: ResolvedCall
     _profile: Profile

@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.model.documents import (
@@ -32,8 +33,7 @@ def new_id() -> str:
     return secrets.token_hex(4)
 
 
-@dataclass(frozen=True)
-class DocumentStore:
+class DocumentStore(Struct, frozen=True):
     """One document store, for one call of one tool."""
 
     store: Store
@@ -68,8 +68,7 @@ class DocumentStore:
         return await self.store.read(partial(documents.tally_documents, owner=self.owner, kind=kind))
 
 
-@dataclass(frozen=True)
-class DocumentStores:
+class DocumentStores(Struct, frozen=True):
     """The document stores of the session, of the place in it, and of the person's workspace."""
 
     session: Documents

@@ -4,8 +4,9 @@ Nothing is ever widened. A higher profile than `normal` is lowered to it, becaus
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from mcp_server.calls.posture import PostureChanges
 from mcp_server.config.operator import OperatorConfig
@@ -31,8 +32,7 @@ def build_health_response(changes: PostureChanges, config: OperatorConfig, perso
     return HealthResponse(changes, config.health, tuple(dict.fromkeys(people)))
 
 
-@dataclass(frozen=True)
-class HealthResponse:
+class HealthResponse(Struct, frozen=True):
     changes: PostureChanges
     policy: OnFailure
     principals: tuple[str, ...]

@@ -5,11 +5,12 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import anyio
 from anyio import to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.calls.approval_binding import CANONICAL, Binding
 from mcp_server.calls.approval_contents import find_texts
@@ -46,8 +47,7 @@ unrecognised."""
 QUOTED = re.compile(r"`[^`]*`")
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(Struct, frozen=True):
     """A running call: its row, the run it belongs to, when it started, and the effect it was granted."""
 
     intent: int
@@ -58,8 +58,7 @@ class CallRecord:
     """Lists the hosts that the call has turned to so far."""
 
 
-@dataclass(frozen=True)
-class LedgerRecorder:
+class LedgerRecorder(Struct, frozen=True):
     store: Store
     tool_count: Callable[[Session, Posture], int]
     """How many tools the session saw when it called."""

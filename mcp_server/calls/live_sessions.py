@@ -4,8 +4,10 @@ Its `Session` is a frozen value that is replaced when it moves.
 """
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from weakref import ref
+
+from msgspec.structs import replace
 
 from mcp_server.calls.budgets import BudgetMeter
 from mcp_server.model.sessions import Hold, Holder, Session

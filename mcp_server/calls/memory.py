@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from mcp_server.calls.documents import new_id
 from mcp_server.model.memory import LONGEST, MemoryEntry, MemoryMatches, Tier
@@ -52,8 +53,7 @@ def _limit_each_tier(marked: list[tuple[Tier, str]]) -> Iterator[tuple[Tier, str
         yield from [one for one in marked if one[0] is tier and one[1]][:MAX_LINES]
 
 
-@dataclass(frozen=True)
-class ProjectMemory:
+class ProjectMemory(Struct, frozen=True):
     store: Store
     redact: Callable[[str], str]
 
@@ -77,8 +77,7 @@ class ProjectMemory:
         return f" Remembered for later runs: {', '.join(parts)}." if parts else ""
 
 
-@dataclass(frozen=True)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """The `Memory` port for one principal: nobody reads what another principal's runs left behind."""
 
     store: Store

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from mcp_server.calls import upstream_listing
 from mcp_server.calls.carriers import format_example_call
 from mcp_server.calls.live_sessions import LiveSession
@@ -38,8 +40,7 @@ NOTHING_ADDED = "Nothing was added, because this connection keeps no list of its
 """Earlier places that are named to a caller that gets a new one."""
 
 
-@dataclass(frozen=True)
-class Navigators:
+class Navigators(Struct, frozen=True):
     """Opens a navigator when a call needs one; most calls never move."""
 
     current_policy: CurrentPolicy

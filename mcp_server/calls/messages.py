@@ -1,11 +1,13 @@
 """How do we reach the person? Through the client if it can ask, and always through `menugate messages`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import anyio.to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.approval_form import is_too_soon
 from mcp_server.calls.withdrawal import withdraw_when_answered
@@ -36,8 +38,7 @@ MESSAGE = "message"
 """The name of the one question that `message_user` asks."""
 
 
-@dataclass(frozen=True)
-class PersonChannel:
+class PersonChannel(Struct, frozen=True):
     store: Store
     clock: Clock
     signature_reader: Callable[[str], tuple[tuple[str, str], tuple[str, str]] | None]

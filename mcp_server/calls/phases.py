@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.documents import build_document_stores
 from mcp_server.calls.live_sessions import LiveSession
@@ -27,8 +29,7 @@ ATTEMPTS = 50
 """How often a count starts over because another call of the session counted first."""
 
 
-@dataclass(frozen=True)
-class PhaseLogs:
+class PhaseLogs(Struct, frozen=True):
     store: Store
     current_policy: CurrentPolicy
 

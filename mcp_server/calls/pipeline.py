@@ -5,12 +5,13 @@ To add a step, add a method and a line in `run`. Nothing about a call is decided
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import anyio.lowlevel
 from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.approval_binding import collect_targets, look_up_demand, look_up_facts, rehearse_call
 from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
@@ -51,8 +52,7 @@ from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, Ru
 NO_LEADS: Arguments = {}
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     current_policy: CurrentPolicy
     postures: CurrentPostures
     resolver: CallResolver

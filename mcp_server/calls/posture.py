@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec import Struct
+
 from mcp_server.config.limits import Limits
 from mcp_server.model.posture import Posture, PostureChange, PostureChoice, RunControl
 from mcp_server.model.results import Problem
@@ -91,8 +93,7 @@ class CurrentPostures:
 # answered, or the operator does not trust the client to ask (`approvals: out_of_band`).
 
 
-@dataclass(frozen=True)
-class PostureChanges:
+class PostureChanges(Struct, frozen=True):
     store: Store
     postures: CurrentPostures
     new_id: Callable[[], str]

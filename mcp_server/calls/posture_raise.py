@@ -7,8 +7,10 @@ out: whatever becomes of the form, `menugate status` shows the request, and the 
 is bound to its request and the posture it was asked under, so no approval works twice.
 """
 
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.approval_form import MOST_TRIES, FormAnswer, FormReply, ask_person, count_tries
 from mcp_server.calls.posture import PostureChanges
@@ -27,8 +29,7 @@ KEY = "widen-"
 SETTLED = "Nothing was changed here: the request was answered, cancelled, replaced or closed in the meantime."
 
 
-@dataclass(frozen=True, slots=True)
-class RaiseAnswer:
+class RaiseAnswer(Struct, frozen=True):
     """What became of a request for more."""
 
     request: PostureChange
@@ -52,8 +53,7 @@ class RaiseAnswer:
         return self.reply.why if self.reply else ""
 
 
-@dataclass(frozen=True)
-class ProfileRaise:
+class ProfileRaise(Struct, frozen=True):
     store: Store
     clock: Clock
     out_of_band: bool

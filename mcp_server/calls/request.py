@@ -1,8 +1,10 @@
 """What was requested, by whom, and what may one call request in turn?"""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.model.menus import CARRIERS
@@ -28,8 +30,7 @@ class Interruption(Exception):
     recorded_as = "question"
 
 
-@dataclass(frozen=True, slots=True)
-class ParentCall:
+class ParentCall(Struct, frozen=True):
     """The call on whose behalf a tool makes another one."""
 
     tool: str
@@ -54,16 +55,14 @@ class ClientListing(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ChangingListing:
+class ChangingListing(Struct, frozen=True):
     """A list that follows the mode, with the carriers in it."""
 
     fixed: bool = False
     carriers: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CallRequest:
+class CallRequest(Struct, frozen=True):
     """A call as it came in, before anything was resolved."""
 
     tool: str
@@ -90,8 +89,7 @@ class CallRequest:
     """Collects what of the request's `_meta` a server behind menugate gets."""
 
 
-@dataclass(frozen=True)
-class ResolvedCall:
+class ResolvedCall(Struct, frozen=True):
     """The tool that was meant, and the live session it is judged in. A carried call is already unpacked."""
 
     request: CallRequest

@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
 from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.carriers import (
     drop_argument,
@@ -33,8 +34,7 @@ from mcp_server.policy.refusals import find_lost_mode, find_mode_with, format_en
 from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
 
 
-@dataclass(frozen=True)
-class CallResolver:
+class CallResolver(Struct, frozen=True):
     current_policy: CurrentPolicy
     sessions: Sessions
     navigators: Navigators

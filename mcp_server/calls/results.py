@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.upstream_results import filter_relayed, get_message_limit, keep_within_message
 from mcp_server.guards.redaction import Redactor
@@ -98,8 +99,7 @@ def wrap_progress(redactor: Redactor, progress: Progress) -> Progress:
     return tell
 
 
-@dataclass(frozen=True)
-class ResultFilter:
+class ResultFilter(Struct, frozen=True):
     redactor: Redactor
     spill: Spill
 

@@ -5,11 +5,12 @@ check fails, the report says so and the others still run. No check affects the a
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document
 from mcp_server.model.menus import META_TOOLS
@@ -34,8 +35,7 @@ INTERRUPTED = "a model's review: cancelled before the model answered"
 READING = Demand(Effect.READ_LOCAL, Profile.RESTRICTED)
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """The run as recorded."""
 
     session: Session
@@ -46,8 +46,7 @@ class FinishedRun:
     """The person's profile when the run ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     issues: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     suggested: tuple[str, ...] = ()
@@ -58,8 +57,7 @@ class CheckResult:
 Check: TypeAlias = Callable[[FinishedRun], Awaitable[CheckResult]]
 
 
-@dataclass(frozen=True)
-class RunReview:
+class RunReview(Struct, frozen=True):
     store: Store
     processes: Callable[[Demand, Profile], Processes]
     """Opens the port to processes, with no more rights than the caller asks for."""

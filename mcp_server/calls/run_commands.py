@@ -6,9 +6,10 @@ must be approved first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+
+from msgspec import Struct
 
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.posture import PostureChanges
@@ -32,8 +33,7 @@ NOW = "now"
 PAUSED = "the user paused it"
 
 
-@dataclass(frozen=True)
-class RunCommands:
+class RunCommands(Struct, frozen=True):
     changes: PostureChanges
     holds: Holds
     new_run: Callable[[], str]

@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.pauses import Holds

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.config.secrets import open_secret_store
 from mcp_server.model.results import Refusal
@@ -73,8 +74,7 @@ class KnownSecrets:
             log.warning("a stored secret cannot be read, so it is not masked either: %s", fault)
 
 
-@dataclass(frozen=True)
-class UsableSecrets:
+class UsableSecrets(Struct, frozen=True):
     """The secrets that servers of this workspace could use. Nobody but the account's owner learns their names."""
 
     settings: "Settings"

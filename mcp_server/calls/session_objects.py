@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from msgspec import Struct
 
 SWEEP_SECONDS = 20.0
 """How often unused objects are closed."""
@@ -23,8 +24,7 @@ class SessionObject:
     used: float
 
 
-@dataclass(frozen=True)
-class OwnedObject:
+class OwnedObject(Struct, frozen=True):
     """The `SessionObjects` port of one session."""
 
     registry: "ObjectRegistry"

@@ -8,9 +8,10 @@ share one run: its stage, its phase, its budget and its holds. Another place is 
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from weakref import WeakValueDictionary
+
+from msgspec.structs import replace
 
 from mcp_server.calls.live_sessions import LiveSession, SharedSession
 from mcp_server.calls.pauses import Holds

@@ -6,7 +6,9 @@ must be approved first.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.posture import PostureChanges
 from mcp_server.calls.posture_raise import SETTLED, ProfileRaise, RaiseAnswer
@@ -62,8 +64,7 @@ SCOPES = tuple(map(str, ChangeScope))
 EVERY_VALUE = tuple(dict.fromkeys(value for axis in AXES for value in list_axis_values(axis)))
 
 
-@dataclass(frozen=True)
-class SlashCommands:
+class SlashCommands(Struct, frozen=True):
     changes: PostureChanges
     raising: ProfileRaise
     examine: Callable[[bool], Awaitable[str]]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+from msgspec import Struct
 
 from mcp_server.calls.pauses import Holds
 from mcp_server.calls.running_calls import RunningCall, RunningCalls
@@ -158,8 +159,7 @@ async def retry_until_possible(work: Callable[[], Coroutine[Any, Any, Any]]) -> 
             await anyio.sleep(RETRY_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class StopAnswers:
+class StopAnswers(Struct, frozen=True):
     """The result of an order, in all servers."""
 
     ended: tuple[str, ...] = ()

@@ -7,10 +7,11 @@ ancestors of this process and at a mark in their environment; if a server is hid
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+
+from msgspec.structs import replace
 
 from mcp_server.model.posture import PostureChange, PostureChoice
 from mcp_server.model.results import Code, Problem, Refusal

@@ -6,12 +6,14 @@ entering a mode on trial.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.calls.carriers import build_sample_arguments, format_example_call
 from mcp_server.config.search_words import load_search_words
@@ -40,8 +42,7 @@ HIDING_LAYERS = frozenset({Layer.BLOCK, Layer.RULES})
 """A tool that a rule forbids altogether is not offered. One that the posture does not allow is, with the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlace:
+class SearchPlace(Struct, frozen=True):
     """Who searches, and from where."""
 
     session: Session
@@ -72,8 +73,7 @@ class SearchPlace:
         return call if here else f"menu_enter {_dump({'mode': mode.name, **where})}, then {call}"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTool:
+class FoundTool(Struct, frozen=True):
     """A tool as an answer shows it."""
 
     tool: Tool

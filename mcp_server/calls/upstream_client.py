@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.context import Client
@@ -12,8 +13,7 @@ MAX_LOG_CHARS = 20_000
 """Of one message in a server's log."""
 
 
-@dataclass(frozen=True)
-class ServerClient:
+class ServerClient(Struct, frozen=True):
     client: Client
     server: str
     redactor: Redactor

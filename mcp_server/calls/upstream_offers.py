@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from msgspec import Struct
+
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.posture import CurrentPostures
@@ -82,8 +84,7 @@ class KnownLinks:
         return uri in self._by_caller.get((principal, server), ())
 
 
-@dataclass(frozen=True)
-class ServerOffers:
+class ServerOffers(Struct, frozen=True):
     """What clients can see, follow and complete of the resources and prompts of servers."""
 
     find: Callable[[], Upstreams | None]

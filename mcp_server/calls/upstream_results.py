@@ -3,10 +3,10 @@
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from anyio import to_thread
+from msgspec.structs import replace
 
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.spill import Spill, spill_long_text

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.calls.upstream_client import ServerClient
 from mcp_server.calls.upstream_offers import KnownLinks
@@ -60,8 +62,7 @@ def _is_block(block: Any) -> bool:
     return isinstance(block, Mapping) and isinstance(cast(Mapping[str, Any], block).get("type"), str)
 
 
-@dataclass(frozen=True)
-class GrantedUpstreams:
+class GrantedUpstreams(Struct, frozen=True):
     """What one call may ask of other servers: nothing but the tool that was decided about."""
 
     upstreams: Upstreams | None

@@ -4,8 +4,10 @@ import argparse
 import os
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.cli.output import CliError, ask_at_terminal, say, say_foreign, say_prose
 from mcp_server.cli.parser import load_valid_configuration
@@ -25,8 +27,7 @@ MAX_LINES = 5
 """Lines about recent calls to show."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceRule:
+class WorkspaceRule(Struct, frozen=True):
     """A rule that works, and the operator's file with it."""
 
     rule: str

@@ -4,9 +4,10 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from msgspec import Struct
 
 from mcp_server.cli.output import CliError, ProgressPrinter, note, print_json, say, show_progress
 from mcp_server.cli.parser import (
@@ -138,8 +139,7 @@ def is_at_terminal() -> bool:
     return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-@dataclass(frozen=True)
-class CommandLine:
+class CommandLine(Struct, frozen=True):
     """A client that answers no questions, because the command may run unattended."""
 
     name: str = "menugate call"

@@ -2,8 +2,10 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.cli.call import add_call, parse_call_arguments
 from mcp_server.cli.output import print_json, print_table, say, say_prose
@@ -67,8 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     tool: str
     carrier: str | None
     is_about_call: bool

@@ -109,9 +109,8 @@ def run_find(arguments: argparse.Namespace) -> int:
 
 
 def run_symbols(arguments: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
     from mcp_server.model.index import IndexRequest
+    from mcp_server.model.parts import asdict
 
     index = open_index(settings_from_arguments(arguments))
     refresh_index(index)

@@ -3,9 +3,11 @@
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import load_valid_configuration, settings_from_arguments
@@ -25,8 +27,7 @@ NOTHING = (
 FOLDER = "menus"
 
 
-@dataclass(frozen=True)
-class ProposalView:
+class ProposalView(Struct, frozen=True):
     proposals: "Sequence[ProposedMode]"
     replaced: Sequence[str]
     """The modes that menugate made up for these servers, and that go."""

@@ -9,9 +9,11 @@ import argparse
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.cli.menu_proposals import PROPOSE, run_propose
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
@@ -212,8 +214,7 @@ def find_hidden_tools(configuration: "Configuration", mode: "Mode") -> dict[str,
     return {name: str(answer.code) for name, answer in answers.items() if answer.verdict is Verdict.DENY}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounter:
+class TokenCounter(Struct, frozen=True):
     count: Callable[[str], int]
     exact: bool
 
@@ -240,8 +241,7 @@ def count_tokens(value: Any) -> int:
     return get_token_counter().count(text)
 
 
-@dataclass(frozen=True, slots=True)
-class MenuCosts:
+class MenuCosts(Struct, frozen=True):
     exact: bool
     instructions: int
     root: Mapping["Listing", int]

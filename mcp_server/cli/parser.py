@@ -6,10 +6,12 @@ Help and error messages import what they need (`usage`, `topics`) only when they
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.cli.commands import COMMANDS
 from mcp_server.cli.output import CliError
@@ -137,8 +139,7 @@ class TopParser(MixedParser):
         return render_overview(TOPICS)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandGroup:
+class CommandGroup(Struct, frozen=True):
     """Adds commands: for each its name, purpose and examples, and the function that runs it."""
 
     add_parser: Callable[..., argparse.ArgumentParser]

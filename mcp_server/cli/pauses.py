@@ -2,9 +2,10 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from mcp_server.cli.ledger import parse_whole_number
 from mcp_server.cli.output import CliError, say, say_prose

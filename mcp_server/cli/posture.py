@@ -2,8 +2,9 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mcp_server.cli.badge import set_terminal_title, show_badge, show_pending_changes
 from mcp_server.cli.output import CliError, note, print_json, say
@@ -122,8 +123,7 @@ def add_principal_flags(one: argparse.ArgumentParser) -> None:
     add_json(one)
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceContext:
+class ChoiceContext(Struct, frozen=True):
     """What limits your choice."""
 
     settings: "Settings"

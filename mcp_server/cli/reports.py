@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         problem = f"there is no report on the run `{arguments.of}`" if arguments.of else "no run has ended here yet"
         raise CliError(f"{problem}; a run ends when `complete` is called.")
     if arguments.json:
-        from dataclasses import asdict
+        from mcp_server.model.parts import asdict
 
         print_json(asdict(report) | {"at": format_time(report.at)})
         return 0

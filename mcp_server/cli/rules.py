@@ -2,8 +2,9 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_server.cli.output import print_json, print_table, say, say_prose
 from mcp_server.cli.parser import (
@@ -48,8 +49,7 @@ def add(commands: CommandGroup) -> None:
     add_server(listing)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRule:
+class ListedRule(Struct, frozen=True):
     """A rule as written, and whether it applies."""
 
     text: "RuleText"
@@ -92,8 +92,7 @@ def rule_to_json(text: "RuleText") -> dict[str, Any]:
     return {"kind": text.kind, "rule": text.text, "source": text.source, "reason": text.reason or None}
 
 
-@dataclass(frozen=True, slots=True)
-class TriedExample:
+class TriedExample(Struct, frozen=True):
     """One example of a rule, and what decides such a call."""
 
     rule: "RuleText"

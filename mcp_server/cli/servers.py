@@ -4,9 +4,11 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.cli.ledger import parse_whole_number
 from mcp_server.cli.output import CliError, note
@@ -23,8 +25,7 @@ MAX_LOOK_SECONDS = 1.0
 """Seconds to wait for a server that may not yet have seen a change to its files."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerJudgement:
+class ServerJudgement(Struct, frozen=True):
     """The configuration to decide by, the server that uses it, and all running servers."""
 
     settings: "Settings"

@@ -2,9 +2,10 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from mcp_server.cli.ledger import format_short_row
 from mcp_server.cli.output import CliError, print_json, print_table, say

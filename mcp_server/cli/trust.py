@@ -2,8 +2,9 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from mcp_server.cli.output import CliError, note, print_json, print_table, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments

@@ -107,7 +107,7 @@ class OperatorEdit:
 
     def load(self, text: str) -> "Configuration | ConfigFaults":
         """Load the configuration as servers will."""
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         from mcp_server.config.load import load_configuration
 

@@ -2,10 +2,12 @@
 
 import argparse
 import asyncio
+import dataclasses
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from mcp_server.cli.output import CliError, note, print_json, say, say_prose
 from mcp_server.cli.parser import CommandGroup, add_json, add_place, load_valid_configuration, settings_from_arguments
@@ -69,7 +71,7 @@ def fetch_missing(configuration: "Configuration", settings: "Settings", mount: M
     package = put_lock(mount.package, lock)
     for sentence in (*describe_fetched(package), *describe_facts(package, facts, time.time())):
         note(sentence)
-    return replace(mount, package=package)
+    return dataclasses.replace(mount, package=package)
 
 
 def fetch(configuration: "Configuration", settings: "Settings", mount: Mount) -> "tuple[PackageLock, PackageFacts]":
@@ -116,7 +118,7 @@ def run_update(arguments: argparse.Namespace) -> int:
     if lock is None:
         say_prose(f"{mount.name} is up to date: {describe_version(package.lock)}.")
         return 0
-    updated = replace(mount, package=replace(package, lock=lock))
+    updated = dataclasses.replace(mount, package=replace(package, lock=lock))
     with explain_refusals():
         catalogue = asyncio.run(read_catalogue(configuration, settings, updated))
     preview = build_preview(configuration, settings, updated, catalogue)

@@ -2,8 +2,9 @@
 since."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_server.cli.badge import describe_transition
 from mcp_server.cli.ledger import find_partner_row
@@ -25,8 +26,7 @@ COVERS = {
 LISTS = {"block": "the block rule", "rules": "the deny rule", "confirmation": "the ask rule"}
 
 
-@dataclass(frozen=True, slots=True)
-class CallHistory:
+class CallHistory(Struct, frozen=True):
     """A call, and every ledger row that helps explain its result."""
 
     call: "Row"

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from mcp_server.model.text import find_nearest_name
 
 SHOWN_PER_FILE = 50
 """Enough to start with, even if a file is wrong from top to bottom."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLocation:
+class SourceLocation(Struct, frozen=True):
     """A place in a file; `key` is the path to it, such as `rules.deny[2]`."""
 
     file: str
@@ -40,8 +41,7 @@ class ConfigFault:
         return f"{where}:{key} {self.message}{hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFaults:
+class ConfigFaults(Struct, frozen=True):
     """All faults, in the order of files and lines."""
 
     faults: tuple[ConfigFault, ...]

@@ -4,8 +4,10 @@ A command that changes the posture needs only this, so it is read without menus,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile
 from mcp_server.model.results import Code, Problem
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
     from mcp_server.config.operator import OperatorConfig
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     posture: Posture = field(default_factory=Posture)
     """The posture before any choice; never above the ceiling."""
     start_profile: Profile = Profile.NORMAL

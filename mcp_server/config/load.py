@@ -1,11 +1,13 @@
 """What is the configuration? Tools, menus, rules and prompts, read and checked together, or every fault at once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import mcp_server
 from mcp_server.config.faults import ConfigFault, ConfigFaults, FaultCollector, SourceLocation
@@ -19,6 +21,7 @@ from mcp_server.config.reader import read_text_file
 from mcp_server.config.stages import load_stages, load_work_modes
 from mcp_server.config.workspace import FILE, PROMPTS, WorkspaceConfig, read_workspace_config
 from mcp_server.model.menus import Hosts, Menus
+from mcp_server.model.parts import list_parts
 from mcp_server.model.policy import Budget, Policy, RuleOwner, Rules, RuleText
 from mcp_server.model.posture import Posture, Stage, WorkMode
 from mcp_server.model.tool_packs import Pack
@@ -37,8 +40,7 @@ if TYPE_CHECKING:
 # First the files that need no rules: menus, stages, hosts and the operator's settings.
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFiles:
+class ConfigFiles(Struct, frozen=True):
     menus: Menus
     stages: Mapping[Stage, frozenset[Effect]]
     work_modes: Mapping[WorkMode, frozenset[Effect]]
@@ -104,8 +106,7 @@ PACKS = "menugate.tools"
 """The entry point group of third-party packs; docs/packs.md promises it."""
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """Everything that is configured: the tools, the menus, the policy, the prompts."""
 
     packs: tuple[Pack, ...]
@@ -317,9 +318,9 @@ def list_prompt_folders(settings: Settings, operators: Path | None, own: Workspa
 def narrow_budget(one: Budget, other: Budget) -> Budget:
     """Take the lower of two limits, or the only one set."""
     limits: dict[str, int | None] = {}
-    for limit_field in fields(Budget):
-        values = [limit for budget in (one, other) if (limit := getattr(budget, limit_field.name)) is not None]
-        limits[limit_field.name] = min(values, default=None)
+    for limit_name in list_parts(Budget):
+        values = [limit for budget in (one, other) if (limit := getattr(budget, limit_name)) is not None]
+        limits[limit_name] = min(values, default=None)
     return Budget(**limits)
 
 

@@ -5,8 +5,10 @@ other. With only `extends` it changes the other mode. Files are read folder by f
 files always give the same menu."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation
 from mcp_server.config.reader import Fields, Leaf, read_yaml_file
@@ -102,8 +104,7 @@ CHANGE = RecordField(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModeDraft:
+class ModeDraft(Struct, frozen=True):
     """A mode as it stands in the files, with the place of every word."""
 
     name: Leaf
@@ -124,8 +125,7 @@ class ModeDraft:
         return Mode(self.name.text, tools=tools, triggers=triggers, behind=(), everywhere=self.everywhere, **words)
 
 
-@dataclass(frozen=True, slots=True)
-class ModeDrafts:
+class ModeDrafts(Struct, frozen=True):
     modes: tuple[ModeDraft, ...]
     complete: bool
     """False if a fault may have removed tools from a menu, so that a tool on no menu is not reported as well."""

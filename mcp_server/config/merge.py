@@ -1,8 +1,9 @@
 """What is allowed if several versions of the configuration apply at once? Only what all of them allow."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from mcp_server.config.limits import get_lower_profile
 from mcp_server.config.load import Configuration, narrow_budget

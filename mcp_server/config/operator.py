@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.hosts import build_hosts
@@ -82,8 +84,7 @@ def _read_key_variable(key: Leaf | None, findings: FaultCollector) -> str:
     return reference[1]
 
 
-@dataclass(frozen=True, slots=True)
-class HttpToken:
+class HttpToken(Struct, frozen=True):
     """A bearer token of one principal. Only its SHA-256 is stored, so the file alone gives no access."""
 
     principal: str
@@ -91,8 +92,7 @@ class HttpToken:
     max_profile: Profile
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorConfig:
+class OperatorConfig(Struct, frozen=True):
     rules: tuple[RuleText, ...] = ()
     max_profile: Profile = Profile.UNRESTRICTED
     posture: Posture = field(default_factory=Posture)

@@ -9,9 +9,10 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
+
+from msgspec import Struct
 
 from mcp_server.config.reader import LARGEST
 from mcp_server.state.location import make_private_folder
@@ -27,8 +28,7 @@ class UnusableFile(Exception):
     """The file cannot be changed; the message says why, to the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorFile:
+class OperatorFile(Struct, frozen=True):
     path: Path
     data: bytes | None
     """What it holds; None if there is no file yet."""

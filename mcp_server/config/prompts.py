@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from mcp_server.model.posture import AiMode, Posture, Stage
 from mcp_server.model.text import format_list
 from mcp_server.policy.stages import STAGE_PROMPTS, is_reasoning_on
@@ -48,8 +50,7 @@ class PromptError(Exception):
     """A prompt cannot be used; the message says why and which folders were searched."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptFolder:
+class PromptFolder(Struct, frozen=True):
     name: str
     """For messages."""
     folder: Path

@@ -9,10 +9,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
+
+from msgspec import Struct, field
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.model.text import quote_exactly
@@ -29,22 +30,19 @@ UNSEEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     text: str
     plain: bool
     """Not in quotes, so that `true` is a boolean and `5` a number."""
     place: SourceLocation
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     items: tuple["Node", ...]
     place: SourceLocation
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     place: SourceLocation
     fields: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
     keys: dict[str, SourceLocation] = field(default_factory=dict[str, SourceLocation])

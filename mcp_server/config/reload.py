@@ -1,9 +1,11 @@
 """What is in force after you edit the files while menugate runs? What they say now, or their last valid version."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.config.faults import ConfigFaults, FaultCollector
 from mcp_server.config.load import (
@@ -24,8 +26,7 @@ from mcp_server.settings import OPERATORS_FILE, Settings
 from mcp_server.state.trust import Trusted
 
 
-@dataclass(frozen=True, slots=True)
-class RenewedConfiguration:
+class RenewedConfiguration(Struct, frozen=True):
     configuration: Configuration
     fault: str
     """What is wrong with the files now; empty if nothing is."""

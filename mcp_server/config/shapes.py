@@ -7,8 +7,9 @@ of what dataclasses do.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Fields, Items, Leaf, Node, ScalarKind, get_scalar_kind

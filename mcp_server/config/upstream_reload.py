@@ -4,9 +4,12 @@ A valid entry counts as it is now. One that has a fault keeps its last valid for
 editor may still be writing the file, servers only go, and none comes or changes.
 """
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.config.upstream_tools import MountedTools, mount_catalogues
 from mcp_server.config.upstreams import ConfiguredUpstreams
@@ -22,8 +25,7 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class KeptUpstreams:
+class KeptUpstreams(Struct, frozen=True):
     """What the file says now, and the last valid form of what it no longer says validly."""
 
     upstreams: ConfiguredUpstreams | None
@@ -47,7 +49,7 @@ def keep_valid_entries(
         for one in now.faults
         if one.server in names
     )
-    return KeptUpstreams(replace(now, mounts=(*now.mounts, *kept)), faults)
+    return KeptUpstreams(dataclasses.replace(now, mounts=(*now.mounts, *kept)), faults)
 
 
 def _has_its_secrets(mount: Mount, settings: "Settings") -> bool:

@@ -4,9 +4,11 @@ All of them are one policy, which is replaced as a whole: a call is judged by on
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.config.upstream_modes import build_server_modes
 from mcp_server.model.menus import Menus
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 
-@dataclass(frozen=True)
-class MountedTools:
+class MountedTools(Struct, frozen=True):
     """What is mounted, and what of it can be called."""
 
     mounts: tuple[Mount, ...]

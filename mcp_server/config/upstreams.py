@@ -1,9 +1,13 @@
 """Which other servers did the operator put behind menugate? A broken entry is left out and never harms the others."""
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.config.faults import ConfigFault, FaultCollector, SourceLocation
 from mcp_server.config.operator_schema import KEY, SECTION
@@ -23,8 +27,7 @@ PLACE = re.compile(rf"(?:workspaces\..*\.)?{KEY}\.(?P<rest>.+)", re.DOTALL)
 """The key of everything within an entry, in faults."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamFault:
+class UpstreamFault(Struct, frozen=True):
     """What is wrong with one entry, which is left out for that; or, as a warning, what is unwise about it."""
 
     server: str
@@ -53,8 +56,7 @@ class ConfiguredUpstreams:
         return tuple(dict.fromkeys(one.server for one in self.faults))
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSections:
+class ServerSections(Struct, frozen=True):
     """The `mcpServers` sections of a file, apart from the rest of it, with the faults of single entries."""
 
     sections: tuple[tuple[str | None, Fields], ...]
@@ -125,7 +127,7 @@ def _mask_secrets(faults: Sequence[UpstreamFault], secrets: Sequence[str]) -> tu
     from mcp_server.guards.redaction import Redactor
 
     mask = Redactor(secrets).redact_known_values
-    return tuple(replace(one, fault=replace(one.fault, message=mask(one.fault.message))) for one in faults)
+    return tuple(replace(one, fault=dataclasses.replace(one.fault, message=mask(one.fault.message))) for one in faults)
 
 
 def _find_shared_slug(mount: Mount, mounts: Sequence[Mount], entries: Mapping[str, "EntryReader"]) -> bool:

@@ -1,10 +1,13 @@
 """What does a value with `${VAR}`, `${VAR:-default}` or `${secret:NAME}` in it stand for?"""
 
+import dataclasses
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.reader import Leaf
@@ -23,8 +26,7 @@ def _find_no_secret(_name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class ValueSources:
+class ValueSources(Struct, frozen=True):
     """Where the values come from that a configuration only names."""
 
     variable: Callable[[str], str | None] = find_variable
@@ -32,8 +34,7 @@ class ValueSources:
     """Finds a secret that the user stored. If there is none of that name, it returns None or says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class MountPlaces:
+class MountPlaces(Struct, frozen=True):
     """What the entries are read against."""
 
     workspace: Path
@@ -53,8 +54,8 @@ class ValueReader:
 
     sources: ValueSources
     findings: FaultCollector
-    secrets: list[str] = field(default_factory=list[str], repr=False)
-    names: list[str] = field(default_factory=list[str])
+    secrets: list[str] = dataclasses.field(default_factory=list[str], repr=False)
+    names: list[str] = dataclasses.field(default_factory=list[str])
     """Of the stored secrets among them."""
 
     def fill_in(self, leaf: Leaf) -> str:

@@ -8,8 +8,9 @@ count.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from mcp_server.config.faults import FaultCollector, SourceLocation
 from mcp_server.config.operator import read_budget, read_rules
@@ -33,8 +34,7 @@ FOLDER = RecordField(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceConfig:
+class WorkspaceConfig(Struct, frozen=True):
     rules: tuple[RuleText, ...] = ()
     max_profile: Profile = Profile.UNRESTRICTED
     budget: Budget = field(default_factory=Budget)

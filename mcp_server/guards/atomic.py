@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.refusals import build_path_refusal

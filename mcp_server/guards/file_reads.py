@@ -9,9 +9,11 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.guards.atomic import Trash
 from mcp_server.guards.grants import Grant, PlaceBounds, is_never_fixed
@@ -44,8 +46,7 @@ class FileSearcher(Protocol):
     def glob(self, search: Search) -> SearchResult: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ReadableFiles:
+class ReadableFiles(Struct, frozen=True):
     """The reading half of the `Files` port. Without a grant, it reads nothing that usually holds secrets."""
 
     jail: Jail

@@ -5,7 +5,6 @@ import os
 import stat
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 
 from mcp_server.guards import atomic
@@ -39,8 +38,7 @@ MOST_DEPTH = 64
 """Levels of a folder that is moved which are looked through."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceFiles(ReadableFiles):
+class WorkspaceFiles(ReadableFiles, frozen=True):
     """The `Files` port over one workspace. Without a grant it only reads.
 
     In a rehearsal, each method makes every check, and ends the call before it changes anything.

@@ -5,8 +5,9 @@ The decision saw only the text of the arguments. Here the same check is made for
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import file_digest
+
+from msgspec import Struct, field
 
 from mcp_server.guards.jail import JailPath, format_identity
 from mcp_server.guards.path_targets import Target
@@ -29,8 +30,7 @@ def is_never_fixed(_place: JailPath) -> bool:
 NOTHING = Demand(Effect.NONE, Profile.RESTRICTED)
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceBounds:
+class PlaceBounds(Struct, frozen=True):
     """What rules and approvals say about where a path leads by the time it is opened.
 
     A call that no rule is about, and that nobody was asked about, has none.
@@ -91,8 +91,7 @@ class PlaceBounds:
                     raise build_moved_refusal(asked, "has changed since the user was asked")
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     demand: Demand = NOTHING
     fixed: Callable[[JailPath], bool] = is_never_fixed
     """True if this place must not be changed, even with the person's approval."""

@@ -10,9 +10,11 @@ import stat
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.openat import FOLDER, MOST_LINKS, Resolve, choose_resolver, read_link_target
 from mcp_server.guards.refusals import (
@@ -36,8 +38,7 @@ DEEPEST = 1300
 """More steps up than a path of the maximum length can go down."""
 
 
-@dataclass(frozen=True, slots=True)
-class JailPath:
+class JailPath(Struct, frozen=True):
     """Where something really is, with every link resolved."""
 
     folder: int

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from mcp_server.guards.sandbox.access import find_program
 from mcp_server.model.secrets import Keyring, KeyringUnavailable
 from mcp_server.model.text import escape_for_model, shorten_to_line
@@ -64,8 +66,7 @@ class KeyringProgram:
         return child.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True)
-class SecretServiceKeyring:
+class SecretServiceKeyring(Struct, frozen=True):
     """The keyring of a Linux desktop, by `secret-tool` of libsecret."""
 
     program: KeyringProgram
@@ -83,8 +84,7 @@ class SecretServiceKeyring:
             raise KeyringUnavailable(_describe_failure(err))
 
 
-@dataclass(frozen=True)
-class KeychainKeyring:
+class KeychainKeyring(Struct, frozen=True):
     """The keychain of macOS, by `security`."""
 
     program: KeyringProgram

@@ -8,9 +8,10 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
+
+from msgspec import Struct
 
 from mcp_server.guards.spill import cut_middle
 
@@ -23,8 +24,7 @@ MAX_SHAPE_CHARS = 1000
 """From the beginning of a credential, every pattern recognises it within so many characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """The pattern of one kind of credential. It is only tried if the text contains one of its needles.
 
     Patterns are linear: each repeat is bounded or possessive, and either consumes what it scanned or stops at the next

@@ -11,8 +11,9 @@ import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 # Where may a long text be cut? Between words, never inside one, so that no half of a token stays readable.
 
@@ -22,8 +23,7 @@ NOTICE = 120
 """Characters reserved for the note about what was left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class CutText:
+class CutText(Struct, frozen=True):
     """A text in three parts; of the middle one only the size is known."""
 
     head: str

@@ -1,10 +1,13 @@
 """What did the person approve? One call, or one tool for a while, and nothing that merely looks like it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from mcp_server.model.parts import asdict, list_parts
 from mcp_server.model.posture import AXES, Posture, Profile, Stage
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import quote_text
@@ -46,8 +49,7 @@ class AnsweredBy(StrEnum):
     PERSON = "person"
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalMoment:
+class ApprovalMoment(Struct, frozen=True):
     """When an approval for once holds, if the call runs code of the workspace: that code may load files which nobody
     names. A session approval says instead that they may change."""
 
@@ -67,8 +69,7 @@ class ApprovalMoment:
         return " and ".join(says)
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedCall:
+class ApprovedCall(Struct, frozen=True):
     """The call that needs an approval: everything that must still hold when the approval is used."""
 
     principal: str
@@ -131,8 +132,7 @@ class ApprovedCall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """A question to the person, and its outcome."""
 
     id: str
@@ -227,7 +227,7 @@ def parse_approval(stored: Mapping[str, Any]) -> Approval:
     """Parse a stored approval. Raises if it is not one."""
     call: dict[str, Any] = dict(stored["wanted"])
     # Records of older versions lack the newer fields, which then have their defaults.
-    if not call.keys() <= {one.name for one in fields(ApprovedCall)} <= call.keys() | NEWER:
+    if not call.keys() <= {*list_parts(ApprovedCall)} <= call.keys() | NEWER:
         raise ValueError("not an approval")
     call["stage"] = Stage(call["stage"]) if call["stage"] is not None else None
     moment = call.get("moment")

@@ -7,9 +7,10 @@ name leads to it; no name allows an address outside the public network.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -39,8 +40,7 @@ USUAL_INDEX = "https://pypi.org/simple/"
 """Where Python packages come from, unless the account says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     text: str
     ports: Sequence[int]
     name: str = ""
@@ -66,8 +66,7 @@ class Destination:
         return port in self.ports and any(address in network for network in self.networks)
 
 
-@dataclass(frozen=True, slots=True)
-class Destinations:
+class Destinations(Struct, frozen=True):
     every: tuple[Destination, ...] = ()
 
     def has_host(self, host: str, port: int) -> bool:

@@ -5,8 +5,9 @@ reason, and the digest of its content, never the content. Nobody finds a documen
 session or person gets the same answer as one that never existed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 MOST_DOCUMENTS = 10_000
 """Documents of one kind in one place; another one is refused."""
@@ -14,8 +15,7 @@ LARGEST_DOCUMENT = 512 << 10
 """Bytes of one document's body as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One version of a stored document."""
 
     kind: str
@@ -31,23 +31,20 @@ class Document:
     changed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Overtaken:
+class Overtaken(Struct, frozen=True):
     """Another writer changed the document after it was read, so nothing was written."""
 
     current: Document | None
     """The current version; None if the document is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     documents: int = 0
     changes: int = 0
     """How often those documents were written, which is how many rows the ledger has about them."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentCause:
+class DocumentCause(Struct, frozen=True):
     """Why a document is written, as the ledger shows it."""
 
     event: str

@@ -8,14 +8,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+
+class Stamp(Struct, frozen=True):
     """What a file looked like when it was read, so that a later change is noticed."""
 
     size: int
@@ -31,8 +31,7 @@ class Stamp:
         return (self.size, self.mtime_ns) == (other.size, other.mtime_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A file's bytes, the path where they were found (relative to the workspace), and its stamp."""
 
     path: str
@@ -42,8 +41,7 @@ class Snapshot:
     whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryEntry:
+class DirectoryEntry(Struct, frozen=True):
     path: str
     kind: str
     """`file`, `directory`, `link` or `other`."""
@@ -52,8 +50,7 @@ class DirectoryEntry:
     mode: int
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """One search through the workspace, for `grep` and `glob`."""
 
     pattern: str
@@ -76,8 +73,7 @@ class Search:
     """Gets a path relative to the workspace; returns True to leave the file out as if it did not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     lines: tuple[str, ...]
     total: int
     complete: bool

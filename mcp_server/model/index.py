@@ -5,8 +5,9 @@ through the same jail as everything else. Methods block and are called in a thre
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 KINDS = (
     "class",
@@ -25,8 +26,7 @@ KINDS = (
 """The kinds of symbols, in words that fit every language: a trait is an interface, a view is a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRequest:
+class IndexRequest(Struct, frozen=True):
     """What to search for, and which part of the results to show."""
 
     query: str = ""
@@ -42,8 +42,7 @@ class IndexRequest:
     """Gets a path relative to the workspace; returns True to leave the file out as if it did not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexHit:
+class IndexHit(Struct, frozen=True):
     """One matching line and its score, an integer so that the order is the same everywhere."""
 
     path: str
@@ -52,8 +51,7 @@ class IndexHit:
     score: int
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Struct, frozen=True):
     """A symbol that a file defines."""
 
     name: str
@@ -72,8 +70,7 @@ class Symbol:
         return f"{self.within}.{self.name}" if self.within else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(Struct, frozen=True):
     """How closely the index matches the disk."""
 
     complete: bool
@@ -88,8 +85,7 @@ class Freshness:
     """How many files are not in the index, by reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexHits:
+class IndexHits(Struct, frozen=True):
     shown: tuple[IndexHit, ...]
     total: int
     files: int
@@ -97,8 +93,7 @@ class IndexHits:
     """False if the total is a lower bound, because time or space ran out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Symbols:
+class Symbols(Struct, frozen=True):
     shown: tuple[Symbol, ...]
     total: int
     complete: bool = True

@@ -4,9 +4,10 @@ Nothing is remembered on a tool's word: entries are written when a run ends in s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class Tier(StrEnum):
@@ -26,8 +27,7 @@ LONGEST = 1_000
 """Characters of one entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEntry:
+class MemoryEntry(Struct, frozen=True):
     id: str
     at: int
     tier: Tier
@@ -39,8 +39,7 @@ class MemoryEntry:
     """`run`, or `person`."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMatches:
+class MemoryMatches(Struct, frozen=True):
     """The best matches, and how many there are in total."""
 
     shown: Sequence[MemoryEntry]

@@ -1,9 +1,11 @@
 """What is on the menu? The modes in their order, the tools of each, and the kind of list a host gets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 META_TOOLS = ("menu_list", "menu_enter", "menu_exit", "complete", "think", "message_user")
 CARRIERS = ("menu_read", "menu_call")
@@ -11,8 +13,7 @@ SERVER_TOOL = "mcp_tool"
 """Calls tools of other servers by their names. What it reaches from an endpoint with one mode is in that mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Struct, frozen=True):
     name: str
     title: str
     role: str
@@ -43,8 +44,7 @@ class Mode:
         return f"{self.role} {self.goal} {self.offers} Use it {self.when}. Remember: {self.remember}"
 
 
-@dataclass(frozen=True)
-class Menus:
+class Menus(Struct, frozen=True, dict=True):
     """Every mode, in display order. The number that a person types is the position, from 1."""
 
     modes: tuple[Mode, ...]
@@ -100,8 +100,7 @@ class Commands(StrEnum):
     NOBODY = "nobody"
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """What is known about a client program, by the name it gives itself. Never a reason to permit anything."""
 
     client: str
@@ -126,8 +125,7 @@ class Host:
         return self.major is None or (major.isascii() and major.isdigit() and int(major) <= self.major)
 
 
-@dataclass(frozen=True, slots=True)
-class Hosts:
+class Hosts(Struct, frozen=True):
     """Every host known by name. The operator's rows come before ours and win over them."""
 
     rows: tuple[Host, ...] = ()

@@ -5,12 +5,12 @@ internal network or to where a cloud keeps its keys. If a destination is not all
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Request:
+
+class Request(Struct, frozen=True):
     url: str
     """An `http` or `https` URL without a user name or password. Letters outside ASCII are encoded for you."""
     method: str = "GET"
@@ -25,8 +25,7 @@ class Request:
     gets neither the body nor any header but the most common ones, and https never leads to http."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     status: int
     headers: Sequence[tuple[str, str]]
     """Names in lower case, in the order in which they arrived."""

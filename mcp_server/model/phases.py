@@ -6,9 +6,11 @@ what is in REACHABLE. Every other mode stays as it is.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class Phase(StrEnum):
@@ -19,8 +21,7 @@ class Phase(StrEnum):
     TARGET_FIX_VERIFICATION = "target_fix_verification"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     phase: Phase
     budget: int
     """Calls of its own tools. Refused calls cost nothing."""
@@ -76,8 +77,7 @@ def get_next_step(phase: str | None) -> Step | None:
     return STEPS[following] if following < len(STEPS) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """What is known of the project's tests from runs, not from claims."""
 
     ran: int = 0
@@ -91,8 +91,7 @@ class Proof:
         return self.ran > 0 and self.passed and not self.changed
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """What a run did and stated in its phases."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,9 +1,12 @@
 """What may happen, and what was decided about it? The operator's data, compiled, and the answer of the decision."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from mcp_server.model.menus import Menus
 from mcp_server.model.posture import Profile, Stage, WorkMode
@@ -49,8 +52,7 @@ class RuleOwner(StrEnum):
     """It is in the workspace's own file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     verdict: Verdict
     layer: Layer | None = None
     code: Code | None = None
@@ -79,8 +81,7 @@ class RuleKind(StrEnum):
     ALLOW = "allow"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleText:
+class RuleText(Struct, frozen=True):
     """A rule as the operator wrote it, not yet parsed.
 
     An example is a call's arguments or, for short, the value of the tool's subject; for a rule about every call of a
@@ -98,8 +99,7 @@ class RuleText:
     """Shown to a refused caller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     kind: RuleKind
     text: str
     """As the person wrote it: `bash(git push:*)`, `Read(src/**)`, `server:tool`, `tool(arg.path op value)`."""
@@ -118,8 +118,7 @@ class Rule:
     owner: RuleOwner = RuleOwner.OPERATOR
 
 
-@dataclass(frozen=True, slots=True)
-class PathsBeneath:
+class PathsBeneath(Struct, frozen=True):
     """What a call that takes a whole folder touches in it, and the rule about that."""
 
     rule: Rule | None
@@ -136,7 +135,7 @@ class Rules:
     """Every rule, looked up by tool, so that a call meets only the few rules that could matter."""
 
     every: tuple[Rule, ...] = ()
-    _shelves: dict[tuple[str, RuleKind], Shelf] = field(
+    _shelves: dict[tuple[str, RuleKind], Shelf] = dataclasses.field(
         default_factory=dict[tuple[str, RuleKind], Shelf], init=False, repr=False, compare=False
     )
 
@@ -168,8 +167,7 @@ def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: (rule.text, rule.source)))
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """What a run may spend; None means no limit."""
 
     calls: int | None = None
@@ -178,8 +176,7 @@ class Budget:
     repeated_failures: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryLimits:
+class SummaryLimits(Struct, frozen=True):
     """When the beginning of a run is folded into a summary."""
 
     messages: int = 40
@@ -188,8 +185,7 @@ class SummaryLimits:
     """How many of the newest messages stay out of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewing:
+class Reviewing(Struct, frozen=True):
     """Which model is asked about a finished run, besides the checks."""
 
     endpoint: str
@@ -206,8 +202,7 @@ class Reviewing:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetUse:
+class BudgetUse(Struct, frozen=True):
     """What a run has spent so far."""
 
     calls: int = 0
@@ -218,8 +213,7 @@ class BudgetUse:
     """Calls in the run's current phase."""
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     tools: Mapping[str, Tool]
     menus: Menus
     stages: Mapping[Stage, frozenset[Effect]]
@@ -239,8 +233,7 @@ class Policy:
     web: WebAccess = field(default_factory=WebAccess)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call as the decision sees it. Without arguments the question is whether the tool is visible at all."""
 
     tool: str

@@ -5,9 +5,11 @@ one unit, are part of the choice, so that they are stored, sealed and changed to
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class Ordered(StrEnum):
@@ -80,8 +82,7 @@ class Stage(StrEnum):
     QA_REVIEW = "qa_review"
 
 
-@dataclass(frozen=True, slots=True)
-class Posture:
+class Posture(Struct, frozen=True):
     work_mode: WorkMode = WorkMode.BUILD
     run_control: RunControl = RunControl.AUTONOMOUS
     profile: Profile = Profile.NORMAL
@@ -168,8 +169,7 @@ class OnFailure(StrEnum):
     LOG_ONLY = "log-only"
 
 
-@dataclass(frozen=True, slots=True)
-class PostureChange:
+class PostureChange(Struct, frozen=True):
     """What was asked for: which axes, from when on, why, and from where."""
 
     id: str
@@ -192,16 +192,14 @@ class PostureChange:
     """How often the client that asked for it came back without a proper answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemporaryChange:
+class TemporaryChange(Struct, frozen=True):
     """In force for one unit. `before` is what comes back; None if nothing was chosen."""
 
     change: PostureChange
     before: Mapping[str, Value | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PostureChoice:
+class PostureChoice(Struct, frozen=True):
     axes: Mapping[str, Value] = field(default_factory=dict[str, Value])
     epoch: int = 0
     waiting: tuple[PostureChange, ...] = ()

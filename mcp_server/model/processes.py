@@ -6,9 +6,10 @@ contained as its grant demands, nothing starts and `Refusal` says why.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Problem
@@ -36,8 +37,7 @@ class SandboxPolicy(StrEnum):
     """No sandbox is used, as if none worked."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
+class ProcessLimits(Struct, frozen=True):
     """How much one child and everything it starts may use."""
 
     processes: int = 256
@@ -48,8 +48,7 @@ class ProcessLimits:
     """Bytes of one file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One program with its arguments, never a line for a shell to split."""
 
     argv: tuple[str, ...]
@@ -80,8 +79,7 @@ class Command:
     """True to stop it once it has printed more than `most_output`, because the rest would be useless."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     code: int
     """The exit code; after a signal, 128 plus its number, as in a shell."""
     out: bytes

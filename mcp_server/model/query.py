@@ -6,8 +6,9 @@ words with parts, and are found by their parts as well.
 
 import re
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 RUN = re.compile(r"\w+")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -39,8 +40,7 @@ def expand_words(runs: Iterable[str]) -> set[str]:
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One search term."""
 
     text: str
@@ -61,8 +61,7 @@ class Term:
         return self.text in words or all(need in words for need in self.needs)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A parsed query: the search treats nothing in it as a command."""
 
     terms: tuple[Term, ...]

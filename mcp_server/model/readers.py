@@ -1,11 +1,11 @@
 """What does a stranger's document say? The port to the process that reads documents, so that no parser runs here."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ReadPage:
+
+class ReadPage(Struct, frozen=True):
     """A web page as a person sees it. The text is untrusted."""
 
     title: str

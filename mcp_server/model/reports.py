@@ -1,8 +1,11 @@
 """What did the checks find in a finished run? Advice for the reader; it changes nothing, not even the answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, cast
+
+from msgspec import Struct
+
+from mcp_server.model.parts import list_parts
 
 LATEST = "latest"
 """In an address, the run that was used last."""
@@ -22,8 +25,7 @@ LISTS = ("issues", "missing_steps", "suggested_next_actions")
 """The parts of a report that are lists, whether checks or a model wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdviserOpinion:
+class AdviserOpinion(Struct, frozen=True):
     """A model's answer. It is unchecked, and may repeat what anyone wrote into the run."""
 
     model: str
@@ -47,8 +49,7 @@ class AdviserOpinion:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(Struct, frozen=True):
     run: str
     principal: str
     session: str
@@ -88,5 +89,5 @@ def parse_report(stored: Mapping[str, Any]) -> RunReport:
 
 
 def _parse_fields(kind: type, stored: Mapping[str, Any], lists: Sequence[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {one.name: stored[one.name] for one in fields(kind) if one.name in stored}
+    values: dict[str, Any] = {name: stored[name] for name in list_parts(kind) if name in stored}
     return values | {name: tuple(str(one) for one in values.get(name, ())) for name in lists}

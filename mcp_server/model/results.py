@@ -4,9 +4,10 @@ The page docs/codes.md is generated from the codes here. A code is never renamed
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
+
+from msgspec import Struct, field
 
 
 class Code(StrEnum):
@@ -85,23 +86,20 @@ class Code(StrEnum):
     INTERNAL = "INTERNAL", "menugate itself failed; the details are in its log, not in the answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A picture, as bytes with its media type."""
 
     data: bytes
     media_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Struct, frozen=True):
     """A content block that already has the protocol's shape and is passed through unchanged."""
 
     block: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The call succeeded. `text` has everything the model needs; `data` has the same for programs."""
 
     text: str
@@ -119,8 +117,7 @@ class Done:
     """Facts for the ledger (sizes, paths), which are never shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relayed:
+class Relayed(Struct, frozen=True):
     """The result of another server's tool, in the protocol's shape and passed on as it was sent."""
 
     blocks: tuple[Mapping[str, Any], ...]
@@ -139,8 +136,7 @@ class Relayed:
         return "\n".join(text for text in texts if isinstance(text, str))
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """The call failed or was refused: a code, what happened in the reader's words, and what to do next."""
 
     code: Code
@@ -154,8 +150,7 @@ class Problem:
         return f"Error {self.code}: {self.message}" + (f"\n{self.way_out}" if self.way_out else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """The person must answer first. The id covers session, run, step, tool and the arguments' digest."""
 
     id: str

@@ -5,17 +5,17 @@ start. A model class costs a millisecond, which each tool would add to every col
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
+
+from msgspec import Struct
 
 from mcp_server.model.tools import Schema
 
 PLAIN: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
-class Is:
+class Is(Struct, frozen=True):
     """Limits of one argument, written inside its annotation: `Annotated[int, "1-based line", Is(at_least=1)]`."""
 
     default: Any = None

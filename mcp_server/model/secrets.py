@@ -1,11 +1,12 @@
 """What is a stored secret? Its name, where it may be used, and which values can be kept; never the value itself."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from mcp_server.model.text import CONTROLS, quote_exactly
 
@@ -28,8 +29,7 @@ class SecretPlace(StrEnum):
     """In our file, which only this account can read."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecretEntry:
+class SecretEntry(Struct, frozen=True):
     """What may be shown of a secret."""
 
     name: str

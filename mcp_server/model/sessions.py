@@ -1,7 +1,8 @@
 """What state is one agent in? Its mode, stage and run."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mcp_server.model.posture import Stage
 
@@ -15,8 +16,7 @@ class Holder(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """A run is paused. It keeps its state and continues when the person says so."""
 
     by: Holder
@@ -28,8 +28,7 @@ class Hold:
     """The run was stopped, not only paused: its state is cleared, and a new one begins after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """A session has one run, and one or more places. Its settings, its budget and its holds apply to all of them."""
 
     id: str

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 
 class WordRole(StrEnum):
     WORD = "word"
@@ -20,8 +22,7 @@ class WordRole(StrEnum):
     """The target of a redirection; its `source` is the whole redirection."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShellWord:
+class ShellWord(Struct, frozen=True):
     text: str
     """What the program gets. A part that the shell computes is a `$` and what follows it."""
     source: str
@@ -54,8 +55,7 @@ class ShellCommand:
         return tuple(word.text for word in self.words if targets or word.role is not WordRole.TARGET)
 
 
-@dataclass(frozen=True, slots=True)
-class ShellLine:
+class ShellLine(Struct, frozen=True):
     commands: tuple[ShellCommand, ...]
     plain: bool
     """One command and nothing else: no substitution, no redirection, no second command."""

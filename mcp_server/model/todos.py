@@ -9,10 +9,13 @@ needs new evidence. Only the latest claims and checks are kept; the ledger has a
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_server.model.parts import asdict
 from mcp_server.model.results import Code, Problem
 
 KIND = "todo"
@@ -45,14 +48,12 @@ class CriterionVerdict(StrEnum):
     """It could not be checked: refused, timed out, or waiting for the person."""
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(Struct, frozen=True):
     type: str
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     type: str
     data: str
 
@@ -61,14 +62,12 @@ class Evidence:
         return hashlib.sha256(f"{self.type}\0{' '.join(self.data.split())}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     explanation: str
     evidence: tuple[Evidence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What became of one criterion, and the code if it was refused."""
 
     type: str
@@ -78,8 +77,7 @@ class Result:
     layer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Todo:
+class Todo(Struct, frozen=True):
     content: str
     criteria: tuple[Criterion, ...] = ()
     state: TodoState = TodoState.PENDING

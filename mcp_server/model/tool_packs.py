@@ -1,8 +1,9 @@
 """What does a pack add to menugate? Tools, prompts and resources."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.model.tools import Tool
 
@@ -13,8 +14,7 @@ Message: TypeAlias = Mapping[str, Any]
 """A message in the protocol's shape: `{"role": ..., "content": {...}}`."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptArgument:
+class PromptArgument(Struct, frozen=True):
     name: str
     description: str = ""
     required: bool = False
@@ -24,8 +24,7 @@ class PromptArgument:
     """A command that only reads becomes one that acts if this argument is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """A text that the user can ask for by name; hosts show it as a slash command."""
 
     name: str
@@ -39,8 +38,7 @@ class Prompt:
     """Used instead of `render` if the text depends on who asks; its first argument is the principal."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptCaller:
+class PromptCaller(Struct, frozen=True):
     """The person behind a client who typed a command."""
 
     principal: str
@@ -52,8 +50,7 @@ class PromptCaller:
     a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlashCommand:
+class SlashCommand(Struct, frozen=True):
     """An action of the person's, among the prompts of hosts that reserve those for their user: getting it runs it. No
     pack ships one."""
 
@@ -68,8 +65,7 @@ class SlashCommand:
     """What does the same at a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """Content that clients can read at a fixed address."""
 
     uri: str
@@ -79,8 +75,7 @@ class Resource:
     read: Callable[[], str | bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Content that clients can read at an address with placeholders."""
 
     uri_template: str
@@ -92,8 +87,7 @@ class Template:
     """Completes a half-typed placeholder; gets its name and the text typed so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrincipalResource:
+class PrincipalResource(Struct, frozen=True):
     """Something kept for one principal, which only that one can read."""
 
     uri_template: str
@@ -107,8 +101,7 @@ class PrincipalResource:
     """Completes a half-typed placeholder for a principal: its name and what is typed so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(Struct, frozen=True):
     """The object that an entry point in the group `menugate.tools` leads to."""
 
     name: str

@@ -7,6 +7,8 @@ from importlib import import_module
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
+from msgspec import Struct
+
 from mcp_server.model.posture import Profile, Stage
 
 if TYPE_CHECKING:
@@ -99,8 +101,7 @@ class Confirmation(StrEnum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """What one call with these arguments needs, which may be more or less than the tool needs in general."""
 
     effect: Effect
@@ -157,8 +158,7 @@ class LazyFunction:
         return getattr(import_module(module), name)
 
 
-@dataclass(frozen=True, slots=True)
-class CallPart:
+class CallPart(Struct, frozen=True):
     """A part of what a call does, such as one command of a line."""
 
     text: str

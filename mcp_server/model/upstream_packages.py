@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 
 class PackageSource(StrEnum):
@@ -22,8 +23,7 @@ class Installer(StrEnum):
     PIP = "pip"
 
 
-@dataclass(frozen=True, slots=True)
-class PackageRequest:
+class PackageRequest(Struct, frozen=True):
     """What a command line with `npx`, `uvx` or `pipx run` asks for."""
 
     installer: Installer
@@ -51,16 +51,14 @@ class PackageRequest:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class LockedPackage:
+class LockedPackage(Struct, frozen=True):
     name: str
     version: str
     integrity: str
     """The hash of what was downloaded, as its registry writes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackageLock:
+class PackageLock(Struct, frozen=True):
     """What exactly was fetched: every package with its version and hash, and every file that is there now."""
 
     packages: tuple[LockedPackage, ...]
@@ -93,8 +91,7 @@ class PackageLock:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class PackageFacts:
+class PackageFacts(Struct, frozen=True):
     """What a registry says about a version. None of it is proved."""
 
     publisher: str = ""
@@ -111,8 +108,7 @@ class PackageFacts:
     """Why the registry said nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class MountPackage:
+class MountPackage(Struct, frozen=True):
     """The package of a mount."""
 
     request: PackageRequest

@@ -4,11 +4,14 @@
 protocol's own shape, as JSON values, so that nothing a server sends is lost on its way to the client.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from mcp_server.model.context import Client, Progress
 from mcp_server.model.posture import Profile
@@ -55,7 +58,7 @@ class StdioTarget:
     """A server that menugate starts."""
 
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str], repr=False)
     """What the server gets besides a minimal environment, with every variable and secret filled in."""
     folder: str = ""
     """Where it starts; empty: in the workspace."""
@@ -67,14 +70,13 @@ class HttpTarget:
 
     url: str
     transport: HttpTransport = HttpTransport.STREAMABLE
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str], repr=False)
 
 
 Target: TypeAlias = StdioTarget | HttpTarget
 
 
-@dataclass(frozen=True, slots=True)
-class ToolShape:
+class ToolShape(Struct, frozen=True):
     """How you want one tool of a server to look and count."""
 
     name: str = ""
@@ -88,8 +90,7 @@ class ToolShape:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultTrim:
+class ResultTrim(Struct, frozen=True):
     """What is kept of a server's results."""
 
     keep: tuple[str, ...] = ()
@@ -108,7 +109,7 @@ class MountSandbox:
     """Hosts that it may reach; none if empty."""
     home: bool = False
     """Whether it reads your home folder."""
-    own: Path | None = field(default=None, compare=False)
+    own: Path | None = dataclasses.field(default=None, compare=False)
     """Its own folder, which is its home; None if this account can keep nothing."""
 
 
@@ -120,16 +121,16 @@ class Mount:
     slug: str
     """The first part of its tools' names: `[a-z0-9]{1,14}`, and no other mount's."""
     target: Target
-    source: str = field(default="", compare=False)
+    source: str = dataclasses.field(default="", compare=False)
     """Where it is written, as `file:line`."""
-    secrets: tuple[str, ...] = field(default=(), compare=False)
+    secrets: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     """The names of the stored secrets that its definition refers to."""
     serve: Serve = Serve.PRINCIPAL
     changes: CatalogueChanges = CatalogueChanges.ASK
     era: ProtocolEra = ProtocolEra.AUTO
-    tools: Mapping[str, ToolShape] = field(default_factory=dict[str, ToolShape])
+    tools: Mapping[str, ToolShape] = dataclasses.field(default_factory=dict[str, ToolShape])
     """By the server's own name for the tool."""
-    result: ResultTrim = ResultTrim()
+    result: ResultTrim = dataclasses.field(default_factory=ResultTrim)
     prefixed: bool = True
     """False: its tools keep their names."""
     roots: bool = False
@@ -149,8 +150,7 @@ class Mount:
         return self.slug if self.prefixed else ""
 
 
-@dataclass(frozen=True, slots=True)
-class MountBinding:
+class MountBinding(Struct, frozen=True):
     """Which definition of a server a tool was built from."""
 
     digest: str
@@ -158,8 +158,7 @@ class MountBinding:
     """What stands before the addresses in its results."""
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     """What a server offers, as it said when it was last asked."""
 
     tools: tuple[Definition, ...] = ()
@@ -188,8 +187,7 @@ class UpstreamState(StrEnum):
     DISABLED = "disabled"
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamStatus:
+class UpstreamStatus(Struct, frozen=True):
     state: UpstreamState
     reason: str = ""
     """Why it is away, in words for you."""
@@ -199,8 +197,7 @@ class UpstreamStatus:
     """The last one known, which is served while the server is away."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamCaller:
+class UpstreamCaller(Struct, frozen=True):
     """For whom a request is made, and how the server's questions and notices reach them."""
 
     principal: str
@@ -217,8 +214,7 @@ class UpstreamCaller:
     """False if the session ends with this request, so that the answer to a question comes in another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamChange:
+class UpstreamChange(Struct, frozen=True):
     """What became different without a call, for those who serve lists and subscriptions."""
 
     mount: str

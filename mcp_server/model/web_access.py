@@ -1,13 +1,12 @@
 """What may tools reach on the web? The operator's lists, and the way there."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from mcp_server.model.destinations import Destinations
 from mcp_server.model.web_address import WebAddress
 
 
-@dataclass(frozen=True, slots=True)
-class WebAccess:
+class WebAccess(Struct, frozen=True):
     """The strictest list that names a host decides. `*` stands for every host that no other entry names."""
 
     allow: Destinations = field(default_factory=Destinations)

@@ -5,8 +5,9 @@ Letters outside ASCII are encoded: the host as in DNS, the rest as percent-encod
 """
 
 import re
-from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes, urljoin
+
+from msgspec import Struct
 
 from mcp_server.model.destinations import normalize_host_name, parse_address
 
@@ -27,8 +28,7 @@ class BadWebAddress(ValueError):
         self.way_out = way_out
 
 
-@dataclass(frozen=True, slots=True)
-class WebAddress:
+class WebAddress(Struct, frozen=True):
     scheme: str
     host: str
     """A name as in DNS, in lower case, or an address in its usual spelling."""

@@ -14,9 +14,10 @@ the first refusal, in the order of LAYERS, is the one reported.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.model.menus import META_TOOLS, SERVER_TOOL
 from mcp_server.model.policy import Call, Decision, Layer, Policy, Rule, RuleKind, SandboxState, Verdict
@@ -34,8 +35,7 @@ OWN = frozenset({Effect.NONE, Effect.SESSION})
 MAY_GO_UNASKED = frozenset({Confirmation.NEVER, Confirmation.BY_ARGUMENTS})
 
 
-@dataclass(frozen=True)
-class DecisionCase:
+class DecisionCase(Struct, frozen=True, dict=True):
     """One question to the layers. What several of them need is computed once, and only if one asks."""
 
     tool_or_none: Tool | None

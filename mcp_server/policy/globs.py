@@ -10,10 +10,11 @@ everything below a folder that it matches, and ignores case.
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Text: TypeAlias = Callable[[str], bool | None]
 Path: TypeAlias = Callable[[str], bool | None]
@@ -75,8 +76,7 @@ def split_path(path: str, roots: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(Struct, frozen=True):
     segments: tuple[Segment, ...]
     absolute: bool
 

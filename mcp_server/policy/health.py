@@ -1,8 +1,9 @@
 """What did the health check find, and is everything in order?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mcp_server.model.text import format_count
 
@@ -13,8 +14,7 @@ class Grade(StrEnum):
     FAULT = "fault"
 
 
-@dataclass(frozen=True, slots=True)
-class HealthFinding:
+class HealthFinding(Struct, frozen=True):
     what: str
     says: str
     grade: Grade = Grade.GOOD

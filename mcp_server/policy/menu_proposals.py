@@ -7,7 +7,8 @@ share a mode, because each mode costs a line wherever modes are listed.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.menus import Mode
 from mcp_server.model.query import split_parts
@@ -26,14 +27,12 @@ TITLES = {READS: "reading", CHANGES: "changing", "": ""}
 DOES = {READS: "read", CHANGES: "change things", "": "work"}
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedMode:
+class ProposedMode(Struct, frozen=True):
     mode: Mode
     tools: tuple[Tool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     servers: tuple[str, ...]
     does: str
     number: int

@@ -7,8 +7,9 @@ disks ignore it too.
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias, cast
+
+from msgspec.structs import replace
 
 from mcp_server.policy.globs import LONGEST, ROOT, split_path
 from mcp_server.policy.rule_syntax import Predicate, PredicateOperator

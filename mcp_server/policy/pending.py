@@ -1,7 +1,8 @@
 """What is waiting for the person? Paused runs, and calls that need approval."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.approvals import Approval
 from mcp_server.model.posture import RunControl
@@ -15,8 +16,7 @@ HOUR_NS = 60 * MINUTE_NS
 DAY_NS = 24 * HOUR_NS
 
 
-@dataclass(frozen=True, slots=True)
-class PausedRun:
+class PausedRun(Struct, frozen=True):
     principal: str
     session: str
     """Empty if every run of the principal is paused."""

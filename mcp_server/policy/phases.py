@@ -1,6 +1,6 @@
 """Which tools does a phase leave on the menu, and what does a call in it prove?"""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mcp_server.model.menus import Menus
 from mcp_server.model.phases import BEGINNING, REACHABLE, Log, Proof, Step, find_step

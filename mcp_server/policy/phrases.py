@@ -5,8 +5,9 @@ value if only one axis has it. Nothing is guessed: an unknown word is an error t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mcp_server.model.posture import (
     AXES,
@@ -35,8 +36,7 @@ TYPED = dict(zip(NAMES, ("mode", "control", "profile", "model", "ai-mode", "reas
 AUTONOMOUS = "--autonomous"
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     axes: Mapping[str, Value]
     scope: ChangeScope
 
@@ -69,8 +69,7 @@ def parse_phrase(words: Sequence[str], axis: str | None = None) -> Phrase:
     return Phrase(axes, scope or ChangeScope.NOW)
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
+class Narrowed(Struct, frozen=True):
     """Less is allowed than usual, although nobody chose that."""
 
     says: str

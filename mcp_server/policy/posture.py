@@ -8,7 +8,9 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.posture import (
     ChangeScope,
@@ -26,8 +28,7 @@ LIFETIME_NS = 3600 * 10**9
 """How long a change waits for the person to confirm it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostureStep:
+class PostureStep(Struct, frozen=True):
     """One recorded step: the choice before it, the choice after it, and the change that caused it."""
 
     before: PostureChoice
@@ -37,8 +38,7 @@ class PostureStep:
     """`asked`, `in force`, `reverted`, `dropped`, or why the person has not agreed to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessWork:
+class ProcessWork(Struct, frozen=True):
     """What is running when a change is requested."""
 
     calls: tuple[tuple[int, str], ...] = ()

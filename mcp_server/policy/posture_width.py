@@ -1,7 +1,8 @@
 """Would a change allow more than the current posture, or delay a narrowing that is pending?"""
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mcp_server.model.posture import (
     AXES,

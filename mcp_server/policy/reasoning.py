@@ -4,7 +4,8 @@ The text itself is dropped; only its outcome is kept, four short lines that take
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.text import format_count
 from mcp_server.policy.stages import StageDuty
@@ -24,8 +25,7 @@ LABEL = re.compile(r"^[*_]*(plan|next|action|risks?|delivery)\b[^:]{0,20}:[*_]*\
 NOT_DONE, DONE = "needs_work", "done"
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningOutcome:
+class ReasoningOutcome(Struct, frozen=True):
     plan_delta: str = ""
     next_action: str = ""
     known_risks: str = ""

@@ -5,7 +5,8 @@ It never suggests that the model raise its own rights.
 """
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mcp_server.model.menus import Mode
 from mcp_server.model.phases import RETRIED, Step, find_step

@@ -7,8 +7,9 @@ machine. The numbers offered are always those of the menu, so an answer to the o
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mcp_server.model.menus import Menus, Mode
 
@@ -29,22 +30,19 @@ class Confidence(StrEnum):
     LOW = "low"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     mode: str
     confidence: Confidence
 
 
-@dataclass(frozen=True, slots=True)
-class RouteChoice:
+class RouteChoice(Struct, frozen=True):
     """Several modes match, or the number is out of range: the modes to choose from, by menu number."""
 
     candidates: tuple[tuple[int, str], ...]
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoRoute:
+class NoRoute(Struct, frozen=True):
     """No mode matches."""
 
 

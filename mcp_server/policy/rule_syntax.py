@@ -18,6 +18,8 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, cast
 
+from msgspec import Struct
+
 from mcp_server.model.text import find_nearest_name, quote_text, strip_curly_quotes
 
 
@@ -34,8 +36,7 @@ class PredicateOperator(StrEnum):
     LT = "lt"
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
+class Predicate(Struct, frozen=True):
     path: tuple[str, ...]
     op: PredicateOperator
     value: Any

@@ -7,9 +7,10 @@ blocklist, and rules that name a meta-tool exactly, apply to them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.model.policy import Rule, RuleKind, Rules, RuleText
 from mcp_server.model.shell import ReadLine
@@ -30,8 +31,7 @@ QUOTE_IT = "If you mean this text literally, put it in quotes."
 STRENGTH = {kind: place for place, kind in enumerate(RuleKind)}
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFault:
+class RuleFault(Struct, frozen=True):
     source: str
     message: str
 
@@ -40,8 +40,7 @@ Key: TypeAlias = tuple[str | None, tuple[str, ...]] | None
 """Equal for equal conditions; None for a rule about every call."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDraft:
+class RuleDraft(Struct, frozen=True):
     """A rule that is valid and can match, before it is compared with the others."""
 
     text: RuleText

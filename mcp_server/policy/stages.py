@@ -5,8 +5,9 @@ and stops in `micro_step` after every unit; `think` moves on from both. With rea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mcp_server.model.posture import AiMode, Posture, Stage
 from mcp_server.model.sessions import Session
@@ -26,14 +27,12 @@ class StageDuty(StrEnum):
     """A few points between one unit and the next."""
 
 
-@dataclass(frozen=True, slots=True)
-class StagePolicy:
+class StagePolicy(Struct, frozen=True):
     effects: frozenset[Effect]
     duty: StageDuty
 
 
-@dataclass(frozen=True, slots=True)
-class StagePrompts:
+class StagePrompts(Struct, frozen=True):
     """The texts that belong to a stage, by their keys under `prompts/`."""
 
     text: tuple[str, ...]

@@ -7,10 +7,11 @@ and misspellings count as well, but for less. The same words give the same answe
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import mul
 from typing import Any, TypeAlias, cast
+
+from msgspec import Struct
 
 from mcp_server.model.menus import Menus, Mode
 from mcp_server.model.query import LONGEST, RUN, split_parts
@@ -48,14 +49,12 @@ Scores: TypeAlias = Mapping[int, float]
 """By the number of a tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMatch:
+class ToolMatch(Struct, frozen=True):
     tool: str
     score: float
 
 
-@dataclass(frozen=True)
-class ToolIndex:
+class ToolIndex(Struct, frozen=True):
     """Every tool, ready to be ranked. Built once per policy, because that takes longer than a search."""
 
     tools: tuple[str, ...]
@@ -228,8 +227,7 @@ def _score_rarity(having: int, total: int) -> float:
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """Every word as it is written somewhere, to recognize misspelled and shortened ones."""
 
     words: tuple[tuple[int, str], ...]

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
 
+from msgspec import Struct
+
 from mcp_server.model.files import is_secret
 from mcp_server.model.text import INVISIBLE
 from mcp_server.model.upstreams import Catalogue
@@ -36,8 +38,7 @@ class FindingKind(StrEnum):
     UNCHECKED = "not checked"
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogueFinding:
+class CatalogueFinding(Struct, frozen=True):
     kind: FindingKind
     place: str
     """Such as `tool add: inputSchema.properties.note.description`; two places if the words go over from one to the
@@ -46,8 +47,7 @@ class CatalogueFinding:
     """What stands there, as the server wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherTools:
+class OtherTools(Struct, frozen=True):
     """What else is mounted: names that a server has no reason to mention."""
 
     tools: frozenset[str] = frozenset()
@@ -63,8 +63,7 @@ class _Stream:
     starts: Sequence[int] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SteeringPhrase:
+class SteeringPhrase(Struct, frozen=True):
     """A pattern, which is only tried if the text contains one of its needles: most texts contain none."""
 
     needles: tuple[str, ...]

@@ -5,8 +5,9 @@ effect that asks at every profile: too many servers call everything destructive.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import HINTS, Demand, Effect, Hints
@@ -34,8 +35,7 @@ BOOLEANS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"
 DESTRUCTIVE = "its server says that it may destroy something"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEffect:
+class ToolEffect(Struct, frozen=True):
     effect: Effect
     profile: Profile
     hints: Hints

@@ -6,9 +6,10 @@ and `server:prompt`. A mode that has any tool of the server has them, too.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_server.model.menus import Menus
 from mcp_server.model.policy import Call, Policy, Verdict
@@ -45,16 +46,14 @@ MAX_TEXT_CHARS = 1_000
 URI_KEYS = {"resources": "uri", "templates": "uriTemplate"}
 
 
-@dataclass(frozen=True, slots=True)
-class OfferRoute:
+class OfferRoute(Struct, frozen=True):
     """Where a client's address or name leads: the tool behind which it is, and the call's arguments."""
 
     tool: Tool
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Withheld:
+class _Withheld(Struct, frozen=True):
     """What a server lists and you have not approved."""
 
     uris: tuple[str, ...] = ()

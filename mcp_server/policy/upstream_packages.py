@@ -6,7 +6,8 @@ you approved. So what `npx`, `uvx` and `pipx run` ask for is fetched once, and k
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.upstream_packages import PackageSource
 
@@ -16,8 +17,7 @@ TWO_SLIPS_FROM = 14
 """From this length on, a name may differ in two characters and still be taken for another."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackageRun:
+class PackageRun(Struct, frozen=True):
     """What a command line fetches and runs."""
 
     source: PackageSource
@@ -39,8 +39,7 @@ class PackageRun:
                 return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Runner:
+class _Runner(Struct, frozen=True):
     words: tuple[str, ...]
     source: PackageSource
     package: tuple[str, ...] = ()

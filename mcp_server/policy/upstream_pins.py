@@ -5,13 +5,17 @@ parts of one catalogue: tools, prompts, resources, templates and the instruction
 says of it. What is new or described differently is quarantined: it is not listed, not found and cannot be called.
 """
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.upstreams import Catalogue, CatalogueChanges, Definition, HttpTarget, Mount, StdioTarget
 
@@ -65,16 +69,14 @@ class UpstreamApproval:
         return {part.key: part for part in self.parts}
 
 
-@dataclass(frozen=True, slots=True)
-class QuarantinedPart:
+class QuarantinedPart(Struct, frozen=True):
     part: CataloguePart
     reason: QuarantineReason
     before: CataloguePart | None = None
     """What you approved, if it is described differently now."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCatalogue:
+class JudgedCatalogue(Struct, frozen=True):
     """A catalogue, divided by what you approved."""
 
     offered: Catalogue
@@ -172,7 +174,7 @@ def approve_catalogue(mount_digest: str, catalogue: Catalogue, approved_at: int)
 def extend_approval(approval: UpstreamApproval, admitted: Sequence[CataloguePart]) -> UpstreamApproval:
     """Add parts that were admitted without asking, as they are described now."""
     known = approval.by_key
-    return replace(approval, parts=(*approval.parts, *(part for part in admitted if part.key not in known)))
+    return dataclasses.replace(approval, parts=(*approval.parts, *(part for part in admitted if part.key not in known)))
 
 
 def list_parts(catalogue: Catalogue) -> Iterator[CataloguePart]:

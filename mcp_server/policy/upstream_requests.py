@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from mcp_server.model.upstream_packages import Installer, PackageRequest
 
 PYPI_NAME = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?P<extras>\[[\w.,\s-]*\])?\s*(?P<version>.*)", re.DOTALL)
@@ -18,8 +20,7 @@ class UnkeptPackage(Exception):
     """The command line fetches something that is not kept; the message completes "because "."""
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptRunner:
+class _KeptRunner(Struct, frozen=True):
     words: tuple[str, ...]
     installer: Installer
     package: tuple[str, ...]

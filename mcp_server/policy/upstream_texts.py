@@ -7,9 +7,10 @@ they are written. Every step is linear in the length of the text.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
+
+from msgspec import Struct
 
 from mcp_server.model.text import INVISIBLE
 from mcp_server.model.upstreams import Catalogue
@@ -32,8 +33,7 @@ TAG_START, TAG_END = 0xE0020, 0xE007E
 """Invisible copies of ASCII."""
 
 
-@dataclass(frozen=True)
-class UpstreamText:
+class UpstreamText(Struct, frozen=True, dict=True):
     """One text, and where it stands."""
 
     place: str

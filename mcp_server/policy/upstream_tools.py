@@ -6,9 +6,11 @@ One bad tool never harms its neighbours: it is set aside with the reason, and is
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, cast
+
+from msgspec import Struct
 
 from mcp_server.model.text import CONTROLS, INVISIBLE, quote_text, to_one_line
 from mcp_server.model.tools import ACTING, READING, REVIEWING, WARMUP, Confirmation, LazyFunction, Run, Schema, Tool
@@ -35,8 +37,7 @@ FindWireFault: TypeAlias = Callable[[Tool], str | None]
 """Says why a tool cannot be listed in some revision of the protocol."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetAside:
+class SetAside(Struct, frozen=True):
     """A tool that is not offered, and why."""
 
     server: str
@@ -44,8 +45,7 @@ class SetAside:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolBuilder:
+class ToolBuilder(Struct, frozen=True):
     build_run: BuildRun
     find_wire_fault: FindWireFault
     own: Collection[str]

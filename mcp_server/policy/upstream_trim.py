@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias, cast
+
+from msgspec.structs import replace
 
 from mcp_server.model.results import Relayed
 from mcp_server.model.upstreams import ResultTrim

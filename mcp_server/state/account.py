@@ -11,8 +11,10 @@ import pwd
 import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.results import Code, Problem
 from mcp_server.state.engine.chain import LedgerKey
@@ -31,8 +33,7 @@ RUNTIME_FOLDER = Path("/run/user")
 GROUP_AND_OTHERS = 0o077
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFolder:
+class KeyFolder(Struct, frozen=True):
     """A folder that may hold this account's keys."""
 
     folder: Path

@@ -6,8 +6,9 @@ call.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.approvals import Approval, parse_approval
 from mcp_server.model.sessions import Session

@@ -3,8 +3,10 @@
 What is on record, and what became void, is in `approval_questions`.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
 from mcp_server.model.text import escape_for_model
@@ -22,8 +24,7 @@ LONG_CHARS, MAX_LONG = 20_000, 20
 """How many long questions to keep: every call that needs approval reads them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionTerms:
+class QuestionTerms(Struct, frozen=True):
     """What a call must have to begin: an approval to use up, and room in the run for one more unit."""
 
     approval: str = ""
@@ -33,8 +34,7 @@ class QuestionTerms:
     """The session whose unit this is, empty for all of the principal's; None if units are not counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionReply:
+class QuestionReply(Struct, frozen=True):
     id: str
     answer: ApprovalAnswer
     way: AnsweredBy

@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause, Overtaken, Tally
 from mcp_server.model.text import escape_for_model
@@ -12,8 +14,7 @@ from mcp_server.state.engine.rows import RowKind
 from mcp_server.state.engine.transaction import Transaction, View
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentWrite:
+class DocumentWrite(Struct, frozen=True):
     """One change to one document, with its author and cause."""
 
     owner: str
@@ -23,8 +24,7 @@ class DocumentWrite:
     """Session, run, principal and tool, as the ledger names them."""
 
 
-@dataclass(frozen=True, slots=True)
-class TooManyDocuments:
+class TooManyDocuments(Struct, frozen=True):
     """Nothing was written, because the owner has reached the limit for this kind."""
 
 

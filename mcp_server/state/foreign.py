@@ -6,9 +6,10 @@ stays where it is and has no effect.
 
 import os
 import sqlite3
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from mcp_server.model.posture import PostureChoice
 from mcp_server.model.results import Code
@@ -39,8 +40,7 @@ TAMPERED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A state that this account did not seal: in its place, or beside it."""
 
     state: str
@@ -64,8 +64,7 @@ class Segment:
         return {"reason": self.reason, **about}
 
 
-@dataclass(frozen=True, slots=True)
-class StateFile:
+class StateFile(Struct, frozen=True):
     """What the state file contained before we wrote anything."""
 
     version: int

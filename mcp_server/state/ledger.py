@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.tools import READING
 from mcp_server.state.engine.chain import Checkpoint

@@ -6,8 +6,9 @@ import os
 import secrets
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mcp_server.state.location import make_private_folder
 from mcp_server.state.processes import get_own_pid, read_pid_namespace, read_start_time
@@ -18,8 +19,7 @@ INITIAL_NAMESPACE = "pid:[4026531836]"
 MAX_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class LifeLock:
+class LifeLock(Struct, frozen=True):
     """A lock that a server holds from before its first call until its last child has ended."""
 
     path: Path

@@ -4,8 +4,9 @@ They are stored among the documents, under an owner that no tool can write to, s
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mcp_server.model.documents import MOST_DOCUMENTS, Document, DocumentCause
 from mcp_server.model.memory import MOST, MemoryEntry, Tier
@@ -17,8 +18,7 @@ from mcp_server.state.engine.transaction import Transaction, View
 KIND = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class NewMemory:
+class NewMemory(Struct, frozen=True):
     """Entries to remember, whose they are, and where they come from."""
 
     principal: str

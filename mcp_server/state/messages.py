@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.sessions import Session, parse_session_id
 from mcp_server.model.text import escape_for_model

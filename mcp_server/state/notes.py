@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.rows import LET_GO, RowKind
@@ -11,8 +12,7 @@ from mcp_server.state.engine.transaction import Transaction, View
 MAX_NOTE_CHARS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedNotes:
+class FoldedNotes(Struct, frozen=True):
     """A summary that replaces the notes up to a call."""
 
     run: str

@@ -1,7 +1,8 @@
 """How is a state opened, and what does a start check, repair and record?"""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mcp_server import __version__
 from mcp_server.model.results import Code, Refusal

@@ -2,10 +2,11 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from mcp_server.model.posture import PostureChoice
 from mcp_server.model.sessions import Hold

@@ -5,8 +5,9 @@ unit. Two processes never make the same change, because the first to commit remo
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, format_value
 from mcp_server.model.tools import READING

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.approvals import Approval
 from mcp_server.model.documents import Document

@@ -7,10 +7,13 @@ written, `menugate pause` still asks the servers themselves.
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_server.model.parts import asdict
 from mcp_server.state.location import is_own_file
 from mcp_server.state.processes import get_own_pid, is_process_gone, read_start_time
 from mcp_server.state.servers import FOLDER, MAX_BYTES, remove_server_files, write_server_file
@@ -18,8 +21,7 @@ from mcp_server.state.servers import FOLDER, MAX_BYTES, remove_server_files, wri
 SUFFIX = ".runs"
 
 
-@dataclass(frozen=True, slots=True)
-class RunningClient:
+class RunningClient(Struct, frozen=True):
     """A session whose client is connected and has made calls."""
 
     session: str
@@ -28,8 +30,7 @@ class RunningClient:
     """What the client calls itself; empty if it gave no name."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunningWork:
+class RunningWork(Struct, frozen=True):
     """A call in progress, or what it left running."""
 
     tool: str

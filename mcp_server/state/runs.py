@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
+from msgspec.structs import replace
+
+from mcp_server.model.parts import asdict
 from mcp_server.model.posture import Stage
 from mcp_server.model.reports import RunReport, parse_report
 from mcp_server.model.sessions import Hold, Holder, Session

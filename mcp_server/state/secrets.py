@@ -10,10 +10,12 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_bytes, token_hex
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.secrets import Keyring, KeyringUnavailable, SecretEntry, SecretPlace, SecretUnavailable

@@ -6,10 +6,12 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct, field
+
+from mcp_server.model.parts import asdict
 from mcp_server.state.location import is_own_file, open_real_folder, write_private_file
 from mcp_server.state.processes import is_process_gone, read_start_time
 
@@ -25,8 +27,7 @@ UNREADABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """The configuration a server uses."""
 
     pid: int

@@ -1,8 +1,9 @@
 """Where is each session, and how does it move without two callers moving it at once?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Stage
 from mcp_server.model.sessions import PLACE, Session

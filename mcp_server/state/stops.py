@@ -6,9 +6,12 @@ The rows are stored among the documents but belong to no principal. They are del
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_server.model.parts import asdict
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.verify import is_process_running
@@ -17,8 +20,7 @@ OWNER, ORDER, SERVER, ANSWER = "halts", "order", "server", "answer"
 KEEP_NS = 24 * 3600 * 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class StopOrder:
+class StopOrder(Struct, frozen=True):
     """Tells servers to end running calls, or only to list them."""
 
     id: str
@@ -38,8 +40,7 @@ class StopOrder:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StopAnswer:
+class StopAnswer(Struct, frozen=True):
     """What one server did, as text: what it ended, what still runs, and what others run."""
 
     ended: tuple[str, ...] = ()
@@ -47,8 +48,7 @@ class StopAnswer:
     of_others: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedOrder:
+class IssuedOrder(Struct, frozen=True):
     """An order, and the servers that must answer it."""
 
     order: StopOrder

@@ -9,10 +9,11 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msgspec.structs import replace
 
 from mcp_server.model.files import Stamp
 from mcp_server.model.results import Refusal

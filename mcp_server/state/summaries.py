@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from msgspec import Struct
+
 from mcp_server.model.text import escape_for_model, shorten_to_line
 from mcp_server.state.engine.rows import LET_GO, Row
 from mcp_server.state.engine.transaction import View
@@ -35,8 +37,7 @@ NOTES_DROPPED = "No longer known: notes of a run are deleted after 30 days."
 KINDS = ("goal", "decision", "plan", "issue", "file", "message", "answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """What a tool notes about a call, such as a goal, or the file that the call changed."""
 
     seq: int
@@ -44,8 +45,7 @@ class Note:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     run: str
     principal: str
     facts: Mapping[str, Any]

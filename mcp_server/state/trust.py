@@ -5,9 +5,10 @@ file beside your keys; a file that your key did not seal counts as missing.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from mcp_server.model.results import Refusal
 from mcp_server.state.account import NO_KEY_FOLDER
@@ -15,8 +16,7 @@ from mcp_server.state.engine.chain import LedgerKey, format_canonical_json
 from mcp_server.state.location import get_path_beside_keys, write_private_file
 
 
-@dataclass(frozen=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     secrets: Path | None
     """The folder for keys; without one, nothing is trusted."""
 

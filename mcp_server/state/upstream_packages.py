@@ -11,11 +11,14 @@ import shutil
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_server.model.parts import asdict
 from mcp_server.model.upstream_packages import LockedPackage, MountPackage, PackageLock, PackageRequest
 from mcp_server.state.location import make_private_folder, write_private_file
 
@@ -31,8 +34,7 @@ class ContentsChanged(Exception):
     """What is installed is not what was fetched; the message names a place."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackageStore:
+class PackageStore(Struct, frozen=True):
     """The packages of this account."""
 
     secrets: Path

@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from mcp_server.model.results import Refusal
 from mcp_server.model.upstreams import Catalogue, Mount
@@ -30,8 +31,7 @@ FOLDER = "upstreams"
 MAX_FILE_BYTES = 32 << 20
 
 
-@dataclass(frozen=True)
-class UpstreamPins:
+class UpstreamPins(Struct, frozen=True):
     """The approvals for one workspace."""
 
     secrets: Path | None

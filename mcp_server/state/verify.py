@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from mcp_server.state.engine.chain import (
     GENESIS,
     SLOT,
@@ -29,8 +31,7 @@ SEAL = "seal"
 SEGMENT_FIELDS = ("reason", "state", "rows", "head", "tampered")
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Struct, frozen=True):
     rows: int
     unanchored: int
     """Rows committed after the anchor was last written: a few right after a kill, none after the next start."""

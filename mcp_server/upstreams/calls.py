@@ -5,12 +5,14 @@ server while the client answers, and goes on when the client calls again with th
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
+from msgspec import Struct, field
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import to_one_line
@@ -69,8 +71,7 @@ class Parked(Exception):
         self.cause = cause
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(Struct, frozen=True):
     """How a call is sent, beside its params."""
 
     seconds: float
@@ -94,9 +95,9 @@ class UpstreamCall:
     _in_turn: Connection | None = None
     _done: bool = False
     _sent_again: bool = False
-    _visited: set[str] = field(default_factory=set[str])
+    _visited: set[str] = dataclasses.field(default_factory=set[str])
     """The addresses that the user was sent to."""
-    _seconds_left: float = field(init=False)
+    _seconds_left: float = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         self._seconds_left = self.limits.seconds

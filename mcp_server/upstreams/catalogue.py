@@ -1,8 +1,10 @@
 """What does a server offer? All pages of its lists, as far as they can be read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.upstreams import Catalogue, Definition
 from mcp_server.upstreams.handshake import Agreement
@@ -26,8 +28,7 @@ ABILITIES: Mapping[str, str] = {
 LISTS = frozenset(METHODS)
 
 
-@dataclass(frozen=True)
-class CatalogueReader:
+class CatalogueReader(Struct, frozen=True):
     peer: Peer
     agreement: Agreement
 

@@ -7,7 +7,6 @@ request that a server understands settles its revision.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
@@ -18,6 +17,7 @@ from mcp_types import (
     SERVER_INFO_META_KEY,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct, field
 
 import mcp_server
 from mcp_server.model.upstreams import ProtocolEra
@@ -34,8 +34,7 @@ ERAS: Mapping[ProtocolEra, tuple[bool, bool]] = {
 """Whether the newest revision is tried, and whether the older handshake is."""
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """What was agreed with a server: the revision, and what it said about itself."""
 
     protocol: str

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.model.destinations import Destinations
@@ -21,8 +22,7 @@ def build_upstreams(
     return UpstreamServers(opener.open_link, workspace.as_uri(), opener.owner, on_change, opener.redact)
 
 
-@dataclass(frozen=True)
-class LinkOpener:
+class LinkOpener(Struct, frozen=True):
     """Connects to mounts on behalf of principals."""
 
     host: CommandHost

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 import anyio
 import anyio.lowlevel
+from msgspec import Struct
 
 Message: TypeAlias = dict[str, Any]
 """One JSON-RPC message."""
@@ -39,8 +40,7 @@ class LoginRequired(LinkClosed):
     """The server wants credentials that it was not given."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenMessage:
+class BrokenMessage(Struct, frozen=True):
     """Something arrived that is not a message."""
 
     reason: str

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from mcp_server.model.upstreams import UpstreamCaller
 from mcp_server.upstreams.calls import UpstreamCall
 from mcp_server.upstreams.questions import KEY
@@ -18,8 +20,7 @@ MAX_PARKED = 64
 Binding: TypeAlias = tuple[str, str, str, str, str]
 
 
-@dataclass(frozen=True)
-class ParkedCall:
+class ParkedCall(Struct, frozen=True):
     call: UpstreamCall
     binding: Binding
     timer: asyncio.TimerHandle

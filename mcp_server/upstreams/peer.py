@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct
 
 from mcp_server.upstreams.messages import BrokenMessage, Incoming, Link, LinkClosed, Message
 
@@ -35,26 +36,22 @@ class UpstreamError(Exception):
         return {"code": self.code, "message": self.message} | ({} if self.data is None else {"data": self.data})
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     result: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     error: UpstreamError | LinkClosed
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(Struct, frozen=True):
     """Progress or a log message."""
 
     method: str
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A request of the server's, which waits for our reply."""
 
     id: int | str

@@ -1,12 +1,14 @@
 """Which running instance answers a call, and what becomes of the call? The `Upstreams` port over all mounts."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments
@@ -236,4 +238,6 @@ class UpstreamServers:
 
 def is_same_process(one: Mount, other: Mount) -> bool:
     """True if they differ at most in how the server's tools look and count, so that it need not be started again."""
-    return one == replace(other, tools=one.tools, result=one.result, changes=one.changes, prefixed=one.prefixed)
+    return one == dataclasses.replace(
+        other, tools=one.tools, result=one.result, changes=one.changes, prefixed=one.prefixed
+    )

@@ -1,8 +1,9 @@
 """What needs the user's attention? Paused runs and open questions, of everyone who works in this workspace."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from mcp_server.policy.pending import list_paused_runs, list_unanswered_approvals
 from mcp_server.views.posture import build_posture_view
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
 
-@dataclass(frozen=True, slots=True)
-class PendingView:
+class PendingView(Struct, frozen=True):
     paused: "Sequence[PausedRun]" = ()
     asked: "Sequence[Approval]" = ()
     glances: "Mapping[str, str]" = field(default_factory=dict[str, str])

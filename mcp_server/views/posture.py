@@ -2,9 +2,10 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_server.views.text import ViewError, format_time
 
@@ -35,8 +36,7 @@ def open_state_reader(settings: "Settings") -> Generator["Reader | None", None, 
         raise ViewError(f"{refused.problem.message} {refused.problem.way_out}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class PostureView:
+class PostureView(Struct, frozen=True):
     """A principal's posture, where each value comes from, and the pending changes."""
 
     posture: "Posture"

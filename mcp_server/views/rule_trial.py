@@ -1,8 +1,9 @@
 """What would change if a rule allowed this call from now on? Nothing is written here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_server.views.text import ViewError
 
@@ -20,8 +21,7 @@ RECENT_ROWS = 2_000
 """How many rows of the ledger to look at."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedCall:
+class AskedCall(Struct, frozen=True):
     """The call that a question is about."""
 
     question: "Approval"
@@ -92,8 +92,7 @@ def decide_asked_call(
 # What would the rule have changed? Judged by the one line that is kept about each call.
 
 
-@dataclass(frozen=True, slots=True)
-class RuleEffect:
+class RuleEffect(Struct, frozen=True):
     calls: int
     """Other calls that were looked at."""
     allowed: tuple[str, ...]

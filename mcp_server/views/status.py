@@ -1,10 +1,10 @@
 """What is the status of this workspace? Configuration and limits, guards, state and running calls."""
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp_server.model.parts import asdict
 from mcp_server.model.posture import Profile
 from mcp_server.model.text import format_count
 from mcp_server.views.posture import list_running_servers

@@ -1,6 +1,6 @@
 """What are you asked to approve of a server? What is started, what it offers, what changed, and what to read first."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mcp_server.model.upstreams import (
     Catalogue,
@@ -30,8 +30,7 @@ from mcp_server.policy.upstream_pins import (
 WARNING = "This check looks only at words, and cannot tell whether a server is safe: it can do whatever it is able to."
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedPart:
+class ChangedPart(Struct, frozen=True):
     """One thing that is not approved as it is now."""
 
     what: str
@@ -42,8 +41,7 @@ class ChangedPart:
     """For a change: what differs, place by place."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalPreview:
+class ApprovalPreview(Struct, frozen=True):
     mount: Mount
     catalogue: Catalogue
     before: UpstreamApproval | None

@@ -1,15 +1,15 @@
 """Which servers does a file of the workspace propose? They are shown to you, and nothing else is done with them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedServer:
+class ProposedServer(Struct, frozen=True):
     name: str
     target: Sequence[tuple[str, str]]
     """What would be started or called, and the names of what it would get."""
@@ -21,8 +21,7 @@ class ProposedServer:
         return {"name": self.name, **dict(self.target), "differs": list(self.differs), "fault": self.fault or None}
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceProposals:
+class WorkspaceProposals(Struct, frozen=True):
     path: str = ""
     servers: Sequence[ProposedServer] = ()
     fault: str = ""

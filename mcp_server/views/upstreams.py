@@ -1,9 +1,11 @@
 """Which servers are behind menugate, what does each offer, and what of it is in force? Nothing is started for this."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_server.model.text import to_one_line
 from mcp_server.model.tools import Tool
@@ -48,8 +50,7 @@ MEANING: Mapping[ApprovalState, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamView:
+class UpstreamView(Struct, frozen=True):
     """One server under `mcpServers`."""
 
     name: str

@@ -5,13 +5,13 @@ connection, and a contract test holds it (`tests/wire/test_server.py`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp_types import CLIENT_INFO_META_KEY
+from msgspec import Struct
 from starlette.requests import Request
 
 from mcp_server.model.posture import Surface
@@ -20,8 +20,7 @@ from mcp_server.wire.revisions import REVISIONS, RevisionFeatures, guess_feature
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     version: str
     protocol: RevisionFeatures
     """What that revision can do."""

@@ -12,6 +12,7 @@ from mcp.server.runner import serve_loop
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
@@ -98,8 +99,7 @@ def build_application(server: MenuServer, menus: GetMenus, limits: HttpLimits, r
     )
 
 
-@dataclass(frozen=True)
-class Asgi:
+class Asgi(Struct, frozen=True):
     """Wraps an ASGI function, which Starlette would otherwise take for a request handler."""
 
     app: ASGIApp

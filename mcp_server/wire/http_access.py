@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.wire.encoding import encode_message, has_begun, make_replacing_send
@@ -77,8 +78,7 @@ class HttpRefused(Exception):
     request_id: str | int | None = None
 
 
-@dataclass(frozen=True)
-class HttpLimits:
+class HttpLimits(Struct, frozen=True):
     """How much may arrive, and how slowly."""
 
     head_seconds: float = 10.0
@@ -93,8 +93,7 @@ class HttpLimits:
     sse: int = 200
 
 
-@dataclass(frozen=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """Which requests are accepted."""
 
     hosts: frozenset[str]

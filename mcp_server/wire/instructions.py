@@ -4,7 +4,7 @@ Some hosts show only the first 240 characters, and 150 of a tool's description. 
 the name of every mode, with as many of its trigger words as fit.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.config.load import Configuration

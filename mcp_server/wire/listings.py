@@ -1,11 +1,12 @@
 """Which tool list does a client get? A menu can be listed in several ways, each prepared as bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from zlib import crc32
 
+from msgspec.structs import replace
 from pydantic_core import to_json
 
 from mcp_server.model.menus import CARRIERS, Commands, Hosts, Listing

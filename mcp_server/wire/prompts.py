@@ -3,7 +3,6 @@
 import base64
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
 )
+from msgspec import Struct
 
 from mcp_server.config.prompts import VARIABLES, PromptError, Prompts, compose_prompts
 from mcp_server.model.posture import Posture, Stage
@@ -40,8 +40,7 @@ DESCRIPTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class OwnPrompts:
+class OwnPrompts(Struct, frozen=True):
     words: Prompts
     root: str
     posture: Callable[[str], Awaitable[Posture]]
@@ -116,8 +115,7 @@ that acts it says nothing."""
 NOT_CACHED = {**UNCACHED, **COMPLETE}
 
 
-@dataclass(frozen=True)
-class OfferHandlers:
+class OfferHandlers(Struct, frozen=True):
     packs: tuple[Pack, ...]
     commands: tuple[SlashCommand, ...] = ()
     """They win over a pack's prompt of the same name."""

@@ -4,9 +4,10 @@ A new revision is a member of `Revision` and a row of `REVISIONS`. Nothing else 
 row, which is in `Caller.protocol`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 
 class Revision(StrEnum):
@@ -19,8 +20,7 @@ class Revision(StrEnum):
     V2026_07_28 = "2026-07-28"
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionFeatures:
+class RevisionFeatures(Struct, frozen=True):
     connects: bool
     """A handshake opens a connection, and what is known about the client lasts as long. Otherwise each request stands
     alone."""

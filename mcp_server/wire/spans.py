@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct
 from opentelemetry import trace
 from opentelemetry.context import Context as Around
 from opentelemetry.metrics import Histogram, Meter
@@ -36,8 +37,7 @@ MEASURED = ("mcp.method.name", "gen_ai.tool.name", "error.type", "network.transp
 _W3C = TraceContextTextMapPropagator()
 
 
-@dataclass(frozen=True)
-class SpanNames:
+class SpanNames(Struct, frozen=True):
     """The names that may appear in a span: our own."""
 
     tools: frozenset[str]

@@ -14,13 +14,13 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeAlias
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
+from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_core import to_json
 
@@ -41,8 +41,7 @@ LAST = re.compile(rb"(?:,\s*" + MEMBER + rb"\s*)+\}\s*\Z")
 ONE = re.compile(MEMBER)
 
 
-@dataclass(frozen=True)
-class LineTooLong:
+class LineTooLong(Struct, frozen=True):
     """A line of more than `LONGEST_LINE` bytes was dropped."""
 
     request_id: str | int | None

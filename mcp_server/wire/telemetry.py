@@ -1,8 +1,9 @@
 """Is telemetry on? Spans and metrics follow OpenTelemetry's conventions; while it is off, none of it is loaded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from mcp_server.wire.spans import Telemetry
@@ -20,8 +21,7 @@ class TelemetrySettings(NamedTuple):
     workspace: str
 
 
-@dataclass(frozen=True)
-class TelemetryHandle:
+class TelemetryHandle(Struct, frozen=True):
     telemetry: "Telemetry"
     stop: Callable[[], None]
     """Flush and shut down. May wait for the collector, but not for long."""

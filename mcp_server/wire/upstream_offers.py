@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 from mcp_server.calls.live_sessions import LiveSession

@@ -3,13 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mcp_server.calls.context import ToolContext
+from mcp_server.model.parts import list_parts
 from mcp_server.model.posture import AXES
 from mcp_server.state import posture_changes
 from tests.architecture.test_rooms import HOUSE, modules, parsed
@@ -139,5 +139,5 @@ def test_a_planted_change_is_found() -> None:
 
 
 def test_a_tool_is_given_nothing_that_leads_to_a_door() -> None:
-    given = {field.name for field in fields(ToolContext)}
+    given = {*list_parts(ToolContext)}
     assert given.isdisjoint({"posture", "postures", "doors", "store", "gate"})

@@ -1,12 +1,13 @@
 """Does what a model says about a run count only in the shape that was asked for, and is nothing sent but the record?"""
 
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.calls.advisers import MAX_CALLS, MAX_LINE_CHARS, MAX_RECORD_CHARS, MAX_REPLY_BYTES, ModelAdviser
 from mcp_server.calls.reviews import MAX_NAMED, CheckResult, FinishedRun
@@ -17,6 +18,7 @@ from mcp_server.guards.network.network import build_single_place_network
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.destinations import parse_destinations
 from mcp_server.model.network import Request
+from mcp_server.model.parts import asdict
 from mcp_server.model.policy import Reviewing
 from mcp_server.model.posture import Profile
 from mcp_server.model.reports import LISTS, AdviserOpinion, RunReport, parse_report
@@ -214,7 +216,7 @@ async def test_a_name_leads_inside_only_where_the_operator_wrote_that_down(
         one.says(EMPTY)
         written = parse_destinations(entry.format(port=one.port) for entry in opened)
         network = build_single_place_network(f"{place}:{one.port}", written)
-        here = replace(network, egress=replace(network.egress, resolve=this_machine))
+        here = dataclasses.replace(network, egress=replace(network.egress, resolve=this_machine))
         url = one.url.replace("127.0.0.1", place)
         if open_:
             assert (await here.fetch(Request(url, "POST", body=b"{}"))).status == 200

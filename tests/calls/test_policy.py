@@ -1,6 +1,6 @@
 """What holds while somebody may still be writing? What either file forbids is forbidden."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mcp_server.config.merge import combine_policies
 from mcp_server.model.policy import Budget, Policy, RuleKind, Rules, RuleText

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.app import App
 from mcp_server.calls.live_sessions import LiveSession

@@ -80,7 +80,7 @@ async def test_what_cannot_be_read_is_warned_about_once(settings: Settings, capl
 
 
 async def test_nothing_is_looked_for_where_nothing_can_be_kept(settings: Settings) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     nowhere = replace(settings, secrets=None)
     known = KnownSecrets(nowhere, Redactor().learn)

@@ -1,11 +1,12 @@
 """Is an answer to a search short, whatever the tools' servers wrote, and does it say only what this caller may know?"""
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.calls.tool_search import SearchPlace, ToolFinder, describe_tools, list_mode_tools
 from mcp_server.cli.menus import count_tokens
@@ -75,7 +76,9 @@ SCHEMAS = st.dictionaries(WORD, st.fixed_dictionaries({"description": WORD, "enu
 @given(WORD, SCHEMAS)
 def test_hostile_descriptions_make_no_long_answer(words: str, properties: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    tools = [replace(TOOLS[0], name=f"evil_{n}", description=words * 20, arguments=schema) for n in range(9)]
+    tools = [
+        dataclasses.replace(TOOLS[0], name=f"evil_{n}", description=words * 20, arguments=schema) for n in range(9)
+    ]
     place = with_tools(*tools)
     ending = describe_tools([tool.name for tool in tools], place)
     assert isinstance(ending, Done)
@@ -142,5 +145,5 @@ def test_the_call_named_fits_the_place() -> None:
             fixed, handle="menu_x"
         ),
     }
-    reads = replace(tool, hints=replace(tool.hints, read_only=True))
+    reads = dataclasses.replace(tool, hints=dataclasses.replace(tool.hints, read_only=True))
     assert {place.format_call(reads, mode) for place in calls.values()} == set(calls)

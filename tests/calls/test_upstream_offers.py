@@ -1,10 +1,10 @@
 """May a call read only the resource that was decided about, and only one that its server offers or has named?"""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.calls.upstream_offers import MAX_KEPT_LINKS, KnownLinks, relay_prompt, relay_resource
 from mcp_server.calls.upstreams import GrantedUpstreams

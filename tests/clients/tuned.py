@@ -8,11 +8,12 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server import compose
 from mcp_server.app import App

@@ -1,8 +1,7 @@
 """Is forbidden what any version forbids, and allowed only what all of them allow?"""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.config.merge import combine_policies, combine_rules, is_as_strict_as, split_rules
 from mcp_server.config.workspace import WorkspaceConfig

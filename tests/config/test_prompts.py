@@ -5,10 +5,10 @@ import itertools
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.config.load import DATA
 from mcp_server.config.prompts import VARIABLES, PromptFolder, Prompts, compose_prompts, list_prompt_keys

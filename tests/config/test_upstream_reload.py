@@ -1,11 +1,12 @@
 """Which servers are mounted after an edit: valid entries as they are, wrong ones as they last were, none too early?"""
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.config.faults import ConfigFault
 from mcp_server.config.load import Configuration, load_configuration
@@ -40,7 +41,7 @@ KEPT: Mapping[str, tuple[ConfiguredUpstreams | None, ConfiguredUpstreams | None,
     "a wrong entry": (configured(OTHER, broken=("git",)), configured(OLD), ("time", "old")),
     "a wrong entry that is new": (configured(OTHER, broken=("git",)), configured(OTHER), ("time",)),
     "a place that is taken": (
-        configured(replace(NEW, name="Git"), broken=("git",)),
+        configured(dataclasses.replace(NEW, name="Git"), broken=("git",)),
         configured(OLD),
         ("new",),
     ),
@@ -58,7 +59,7 @@ def test_a_wrong_entry_keeps_its_last_valid_form(name: str, settings: Settings) 
 
 
 def test_a_secret_that_was_removed_is_not_used_any_longer(settings: Settings) -> None:
-    before = configured(replace(OLD, secrets=("GONE",)))
+    before = configured(dataclasses.replace(OLD, secrets=("GONE",)))
     kept = keep_valid_entries(configured(broken=("git",)), before, settings)
     assert kept.upstreams is not None and not kept.upstreams.mounts and not kept.faults
 
@@ -95,5 +96,7 @@ def test_while_a_file_may_be_half_written_servers_only_go(mount: Callable[..., C
     assert names(first) == (OLD, OTHER)
     assert names(mount(first, NEW, OTHER, settled=False)) == (OTHER,), "one that changes goes until it is known"
     assert names(mount(first, NEW, OTHER)) == (NEW, OTHER)
-    assert names(mount(first, replace(OLD, disabled=True), settled=False)) == ()
-    assert mount(first, replace(OLD, source="c.yaml:9"), OTHER).mounted is first.mounted, "a moved line is no change"
+    assert names(mount(first, dataclasses.replace(OLD, disabled=True), settled=False)) == ()
+    assert mount(first, dataclasses.replace(OLD, source="c.yaml:9"), OTHER).mounted is first.mounted, (
+        "a moved line is no change"
+    )

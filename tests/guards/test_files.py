@@ -3,10 +3,11 @@
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.guards import atomic
 from mcp_server.guards.atomic import Spot, Trash

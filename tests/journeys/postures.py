@@ -18,12 +18,13 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server.app import App
 from mcp_server.calls.live_sessions import LiveSession

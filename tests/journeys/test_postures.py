@@ -1,10 +1,10 @@
 """Does a walk of two servers find nothing that ran under a revoked policy, and would it find it?"""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture, PostureChoice, RunControl, WorkMode
 from mcp_server.model.results import Code, Problem

@@ -1,7 +1,7 @@
 """May this tool run? The reviewed cases, and what must hold in every state there is."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.menus import META_TOOLS
 from mcp_server.model.phases import REACHABLE, Phase, find_step
@@ -328,7 +329,9 @@ def test_what_cannot_be_judged_is_refused(field: str) -> None:
         sound = replace(sound, rules=Rules(tuple(replace(rule, applies=broken) for rule in sound.rules.every)))
     else:
         odd: Any = "everything"
-        tool = replace(tool, demand=broken if field == "demand" else partial(said, Demand(odd, Profile.RESTRICTED)))
+        tool = dataclasses.replace(
+            tool, demand=broken if field == "demand" else partial(said, Demand(odd, Profile.RESTRICTED))
+        )
     got = decide(tool, Call("Read", {"file_path": "x/a"}), Session("s", "p", "swe"), Posture(), sound)
     assert got.verdict is Verdict.DENY
     assert "secret" not in got.reason
@@ -343,7 +346,7 @@ def test_a_broken_allow_rule_lifts_nothing() -> None:
 
 
 def test_a_tool_in_no_menu_is_in_no_mode_to_enter() -> None:
-    lost = replace(tools()["Read"], name="lost")
+    lost = dataclasses.replace(tools()["Read"], name="lost")
     house = replace(policy(), tools={**tools(), "lost": lost})
     got = decide(lost, Call("lost", {}), Session("s", "p", "swe"), Posture(), house)
     assert (got.layer, got.code) == ("mode", "WRONG_MODE")

@@ -1,11 +1,12 @@
 """Are the drafted modes small, complete, and files that menugate accepts?"""
 
-from dataclasses import replace
+import dataclasses
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.menus import load_mode_drafts
@@ -21,7 +22,9 @@ OURS = tuple(word for mode in opened().menus for word in (mode.name, mode.title)
 def make_tools(server: str, count: int, effect: Effect = Effect.READ_LOCAL) -> list[Tool]:
     names = [f"{effect.name.lower()}_{number}" for number in range(count)]
     return [
-        replace(TOOLS[0], name=f"{server}_{name}", written=f"{server}:{name}", effect=effect, hints=HINTS[effect])
+        dataclasses.replace(
+            TOOLS[0], name=f"{server}_{name}", written=f"{server}:{name}", effect=effect, hints=HINTS[effect]
+        )
         for name in names
     ]
 
@@ -84,7 +87,7 @@ def test_no_name_or_title_is_taken_twice() -> None:
 
 
 def test_menugates_own_tools_are_left_where_they_are() -> None:
-    assert propose_modes([replace(tool, written=None) for tool in make_tools("a", 5)]) == ()
+    assert propose_modes([dataclasses.replace(tool, written=None) for tool in make_tools("a", 5)]) == ()
 
 
 @pytest.mark.heavy
@@ -101,7 +104,7 @@ def test_any_server_name_gives_a_file_that_menugate_accepts(
     tmp_path_factory: pytest.TempPathFactory, servers: list[tuple[str, int]]
 ) -> None:
     tools = [
-        replace(tool, name=f"tool_{at}_{number}")
+        dataclasses.replace(tool, name=f"tool_{at}_{number}")
         for at, (server, count) in enumerate(servers)
         for number, tool in enumerate(make_tools(server, count, Effect.EXEC if at % 2 else Effect.READ_LOCAL))
     ]

@@ -1,7 +1,6 @@
 """What becomes of a person's choice, and can anything older come back over a newer word?"""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.posture import (
     AXES,

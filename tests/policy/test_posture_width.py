@@ -1,10 +1,10 @@
 """Is it known of every value whether it lets through more than another? What nobody weighed counts as more."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.config.faults import FaultCollector
 from mcp_server.config.load import DATA

@@ -1,12 +1,12 @@
 """Is a thought accepted, and what of it is kept? The cases are tests/tables/thoughts.yaml."""
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcp_server.model.parts import asdict
 from mcp_server.policy.reasoning import MAX_LINE, ReasoningOutcome, parse_thought
 from mcp_server.policy.stages import StageDuty
 from tests.policy.world import table

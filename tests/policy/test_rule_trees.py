@@ -1,9 +1,9 @@
 """Do rules about paths hold for what a call takes along, and for what it comes across, without being named?"""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.policy import Policy, RuleKind, Rules
 from mcp_server.model.tools import Tool

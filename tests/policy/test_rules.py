@@ -1,12 +1,12 @@
 """Which rules are refused, and is every fault in them said at once?"""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.policy import RuleKind, Rules, RuleText
 from mcp_server.policy.rules import RuleFault, compile_rules

@@ -1,8 +1,9 @@
 """What may a tool that has to run shut in, where there is no sandbox?"""
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.policy import Call, Decision, Policy, SandboxState, Verdict
 from mcp_server.model.posture import Posture, Profile
@@ -15,7 +16,7 @@ from tests.policy import world
 
 def policy(shelter: SandboxState) -> Policy:
     made = world.policy()
-    tools = {**made.tools, "bash": replace(made.tools["bash"], shut_in=True)}
+    tools = {**made.tools, "bash": dataclasses.replace(made.tools["bash"], shut_in=True)}
     return replace(made, tools=tools, shelter=lambda: shelter)
 
 
@@ -67,7 +68,7 @@ def test_a_profile_may_answer_what_is_asked_below_it(profile: Profile, verdict: 
     def demand(arguments: Arguments) -> Demand:
         return replace(bash.get_demand(arguments), asked_below=Profile.TRUSTED)
 
-    asking = replace(bash, demand=demand)
+    asking = dataclasses.replace(bash, demand=demand)
     made = replace(made, tools={**made.tools, "bash": asking})
     call = Call("bash", {"command": "frobnicate"})
     assert decide(asking, call, Session("s", "me", mode="swe"), Posture(profile=profile), made).verdict is verdict

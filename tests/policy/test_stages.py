@@ -1,13 +1,13 @@
 """What does each stage allow, and is there a way on from everywhere? Over the whole graph of states."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS

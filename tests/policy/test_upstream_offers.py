@@ -1,9 +1,10 @@
 """Are the resources and prompts of a server seen where its tools are, and only those that you approved?"""
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.menus import Menus, Mode
 from mcp_server.model.policy import Call, Policy, RuleKind, RuleText, Verdict
@@ -120,7 +121,7 @@ def test_addresses_and_names_lead_back() -> None:
 
 
 def test_without_a_prefix_they_keep_their_names() -> None:
-    policy = build_policy(replace(MOUNT, prefixed=False))
+    policy = build_policy(dataclasses.replace(MOUNT, prefixed=False))
     assert list_uris(policy, HERE) == ["memo://a", "memo://b"]
     route, prompt = find_resource("memo://a", policy), find_prompt("plan", policy)
     assert route is not None and prompt is not None
@@ -133,7 +134,7 @@ def test_texts_show_no_invisible_characters() -> None:
 
 
 def test_a_server_elsewhere_is_read_from_afar() -> None:
-    near, far = build_policy(), build_policy(replace(MOUNT, target=HttpTarget("http://127.0.0.1:1/mcp")))
+    near, far = build_policy(), build_policy(dataclasses.replace(MOUNT, target=HttpTarget("http://127.0.0.1:1/mcp")))
     assert near.tools["notes:resource"].effect == "read-local"
     assert far.tools["notes:resource"].effect == "read-remote"
 
@@ -154,7 +155,7 @@ def test_a_new_or_changed_prompt_or_template_is_neither_listed_nor_found() -> No
 
 
 def test_offers_are_bound_to_their_server_as_it_was_defined() -> None:
-    other = replace(MOUNT, target=StdioTarget(("y",)))
+    other = dataclasses.replace(MOUNT, target=StdioTarget(("y",)))
     for name in ("notes:resource", "notes:prompt"):
         assert get_definition(build_policy().tools[name]) == compute_mount_digest(MOUNT)
         assert get_definition(build_policy(other).tools[name]) == compute_mount_digest(other)

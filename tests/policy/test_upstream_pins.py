@@ -1,14 +1,15 @@
 """Is exactly that offered which was approved, as it was described then?"""
 
+import dataclasses
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.upstreams import Catalogue, CatalogueChanges, HttpTarget, Mount, StdioTarget
 from mcp_server.policy.upstream_pins import (
@@ -98,24 +99,30 @@ def test_what_is_quarantined_is_found_with_what_was_approved() -> None:
 STDIO = Mount("a", "a", StdioTarget(("run", "it"), {"TOKEN": "one"}))
 HTTP = Mount("a", "a", HttpTarget("https://example.org/mcp", headers={"Authorization": "one"}))
 ASKS: dict[str, tuple[Mount, Mount]] = {
-    "another program": (STDIO, replace(STDIO, target=StdioTarget(("run", "that"), {"TOKEN": "one"}))),
-    "other words": (STDIO, replace(STDIO, target=StdioTarget(("run it",), {"TOKEN": "one"}))),
-    "another folder": (STDIO, replace(STDIO, target=StdioTarget(("run", "it"), {"TOKEN": "one"}, "/tmp"))),
-    "one more variable": (STDIO, replace(STDIO, target=StdioTarget(("run", "it"), {"TOKEN": "one", "KEY": "x"}))),
+    "another program": (STDIO, dataclasses.replace(STDIO, target=StdioTarget(("run", "that"), {"TOKEN": "one"}))),
+    "other words": (STDIO, dataclasses.replace(STDIO, target=StdioTarget(("run it",), {"TOKEN": "one"}))),
+    "another folder": (STDIO, dataclasses.replace(STDIO, target=StdioTarget(("run", "it"), {"TOKEN": "one"}, "/tmp"))),
+    "one more variable": (
+        STDIO,
+        dataclasses.replace(STDIO, target=StdioTarget(("run", "it"), {"TOKEN": "one", "KEY": "x"})),
+    ),
     "another server": (STDIO, HTTP),
-    "another name": (STDIO, replace(STDIO, name="b")),
+    "another name": (STDIO, dataclasses.replace(STDIO, name="b")),
     "another address": (
         HTTP,
-        replace(HTTP, target=HttpTarget("https://example.com/mcp", headers={"Authorization": ""})),
+        dataclasses.replace(HTTP, target=HttpTarget("https://example.com/mcp", headers={"Authorization": ""})),
     ),
-    "another header": (HTTP, replace(HTTP, target=HttpTarget("https://example.org/mcp", headers={"X-Key": "one"}))),
+    "another header": (
+        HTTP,
+        dataclasses.replace(HTTP, target=HttpTarget("https://example.org/mcp", headers={"X-Key": "one"})),
+    ),
 }
 SAME: dict[str, tuple[Mount, Mount]] = {
-    "a renewed token": (STDIO, replace(STDIO, target=StdioTarget(("run", "it"), {"TOKEN": "two"}))),
-    "another time limit": (STDIO, replace(STDIO, call_seconds=1.0, source="elsewhere:1", slug="b")),
+    "a renewed token": (STDIO, dataclasses.replace(STDIO, target=StdioTarget(("run", "it"), {"TOKEN": "two"}))),
+    "another time limit": (STDIO, dataclasses.replace(STDIO, call_seconds=1.0, source="elsewhere:1", slug="b")),
     "a header in capitals": (
         HTTP,
-        replace(HTTP, target=HttpTarget("https://example.org/mcp", headers={"AUTHORIZATION": ""})),
+        dataclasses.replace(HTTP, target=HttpTarget("https://example.org/mcp", headers={"AUTHORIZATION": ""})),
     ),
 }
 
@@ -133,7 +140,9 @@ def test_what_changes_nothing_about_who_is_called_does_not_ask(case: str) -> Non
 
 
 def test_a_value_is_in_no_digest_that_could_be_guessed() -> None:
-    one, other = (replace(STDIO, target=StdioTarget(("run",), {"TOKEN": value})) for value in ("guess", "again"))
+    one, other = (
+        dataclasses.replace(STDIO, target=StdioTarget(("run",), {"TOKEN": value})) for value in ("guess", "again")
+    )
     assert compute_mount_digest(one) == compute_mount_digest(other)
 
 

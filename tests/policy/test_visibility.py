@@ -1,8 +1,7 @@
 """Which tools does a session see, and in what order?"""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.menus import META_TOOLS, Menus
 from mcp_server.model.policy import Call, Verdict

@@ -9,9 +9,10 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture, Profile, WorkMode
 from mcp_server.model.sessions import Session

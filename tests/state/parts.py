@@ -4,12 +4,13 @@ import hashlib
 import itertools
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.posture import Posture, PostureChange, PostureChoice, Profile

@@ -6,13 +6,13 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall, parse_approval
 from mcp_server.model.posture import Posture, Profile, Stage

@@ -1,11 +1,11 @@
 """Is what a pack remembers there again after a restart, changed by one at a time, and on record without its content?"""
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model import documents
 from mcp_server.model.documents import Document, DocumentCause, Overtaken, Tally

@@ -1,12 +1,12 @@
 """Is a line kept for each call as long as it should be, and no longer?"""
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture
 from mcp_server.state import glances

@@ -2,12 +2,12 @@ import asyncio
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code, Refusal
@@ -155,14 +155,12 @@ async def test_a_decision_made_under_an_older_posture_writes_nothing(place: Plac
 
 
 async def test_a_row_that_cannot_be_written_costs_nobody_else(store: Store) -> None:
-    class Odd(Posture):
+    class Odd(Posture, frozen=True):
         @property
         def epoch(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  # a mistake, planted
             raise RuntimeError("planted")
 
-    odd = Odd.__new__(Odd)
-    for name in ("work_mode", "run_control", "profile", "model_mode", "ai_mode", "reasoning"):
-        object.__setattr__(odd, name, getattr(Posture(), name))
+    odd = Odd()
     good, bad, also = await asyncio.gather(
         store.record_intent(intent()),
         store.record_intent(intent(posture=odd)),

@@ -1,9 +1,9 @@
 """Are messages kept for the person, in their order, until they were read?"""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.sessions import Session
 from mcp_server.state import messages

@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Code, Refusal

@@ -1,9 +1,9 @@
 """Is what the person chose kept, told, and believed from nobody else?"""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.posture import AiMode, ChangeScope, Posture, PostureChoice, Profile, RunControl, WorkMode
 from mcp_server.state.engine.rows import VersionMoved

@@ -4,11 +4,11 @@ import asyncio
 import os
 import signal
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.posture import ChangeScope, ChangeSource, Posture, PostureChange, PostureChoice, Profile, WorkMode
 from mcp_server.model.sessions import Session

@@ -2,8 +2,9 @@
 
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mcp_server.state.processes import read_start_time
 from mcp_server.state.running_calls import (

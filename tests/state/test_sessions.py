@@ -1,7 +1,7 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.files import Stamp
 from mcp_server.model.posture import Stage

@@ -3,13 +3,13 @@
 import asyncio
 import itertools
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Posture, PostureChoice, Profile, WorkMode
 from mcp_server.model.sessions import Session

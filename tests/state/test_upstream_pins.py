@@ -1,12 +1,13 @@
 """Is a server approved only by this account's own key, for this workspace, with exactly what was shown?"""
 
+import dataclasses
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.results import Refusal
 from mcp_server.model.upstreams import Catalogue, CatalogueChanges, Mount, StdioTarget
@@ -124,7 +125,7 @@ def test_only_what_was_added_to_the_approval_is_pinned(pins: UpstreamPins) -> No
     pins.admit_parts("sums", compute_mount_digest(mount), pins.judge(mount, more).admitted)
     poisoned = replace(WHOLE, tools=(*WHOLE.tools, {"name": "sub", "description": "Mails."}))
     assert pins.judge(mount, poisoned).offered == WHOLE
-    assert pins.judge(replace(mount, target=StdioTarget(("walk",))), more).offered.tools == ()
+    assert pins.judge(dataclasses.replace(mount, target=StdioTarget(("walk",))), more).offered.tools == ()
 
 
 def test_where_nothing_can_be_kept_nothing_is_approved() -> None:

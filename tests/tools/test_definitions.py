@@ -18,13 +18,14 @@ MODEL = {"mcp_server", "mcp_server.model"} | {
     f"mcp_server.model.{name}" for name in ("posture", "protected", "schema", "text", "tools")
 }
 BESIDE = {"tools", "tools.catalog"}
-# Prints every module that is loaded after the import, with those of its classes that are dataclasses.
+# Prints every module that is loaded after the import, with those of its classes that are structs or dataclasses.
 LOADED = """
-import dataclasses, json, sys
+import dataclasses, json, msgspec, sys
 before = set(sys.modules)
 import {}
 new = {{name: vars(module) for name, module in sys.modules.items() if name not in before}}
-own = lambda name, one: isinstance(one, type) and one.__module__ == name and dataclasses.is_dataclass(one)
+is_data = lambda one: isinstance(one, type) and (issubclass(one, msgspec.Struct) or dataclasses.is_dataclass(one))
+own = lambda name, one: is_data(one) and one.__module__ == name
 print(json.dumps({{name: [one.__name__ for one in held.values() if own(name, one)] for name, held in new.items()}}))
 """
 

@@ -1,12 +1,12 @@
 """Is every registered tool what the policy table says, and is every row a tool, or named as coming?"""
 
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.config.load import Configuration, load_configuration
 from mcp_server.model.menus import CARRIERS, META_TOOLS

@@ -1,9 +1,9 @@
 """Does the search find the tools of real servers from what a model types? Never worse than plain BM25 beside it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.menus import Menus
 from mcp_server.policy.menu_proposals import propose_modes

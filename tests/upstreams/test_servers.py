@@ -1,10 +1,11 @@
 """Do calls reach the servers behind menugate, and do their results come back as they were sent?"""
 
-from dataclasses import replace
+import dataclasses
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.upstreams import Catalogue, Mount, ProtocolEra, StdioTarget, ToolShape, UpstreamState
@@ -174,11 +175,11 @@ async def test_what_its_tools_count_as_is_no_reason_to_start_a_server_again(tmp_
     async with grounded(tmp_path, mount) as ground:
         await ground.servers.get_catalogue("ordinary", caller())
         before = set(ground.host.registry.children)
-        ground.servers.set_mounts([replace(mount, tools={"echo": ToolShape(description="Says it.")})])
+        ground.servers.set_mounts([dataclasses.replace(mount, tools={"echo": ToolShape(description="Says it.")})])
         await ground.servers.call_tool("ordinary", "change", {}, caller())
         assert set(ground.host.registry.children) == before
         assert await async_becomes_true(lambda: _has_tool(ground.servers.get_status("ordinary").catalogue, "new"))
-        ground.servers.set_mounts([replace(mount, idle_seconds=5.0)])
+        ground.servers.set_mounts([dataclasses.replace(mount, idle_seconds=5.0)])
         await ground.servers.call_tool("ordinary", "echo", {"text": "x"}, caller())
         assert not before & set(ground.host.registry.children)
 

@@ -1,10 +1,10 @@
 """Are you told which package runs, whether it is kept, and why it is not?"""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.upstream_packages import Installer, LockedPackage, MountPackage, PackageLock, PackageRequest
 from mcp_server.model.upstreams import HttpTarget, Mount, StdioTarget

@@ -1,11 +1,11 @@
 """Does everybody hear of a change whom it concerns, however quick, slow or deaf the others are?"""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.app import App
 from mcp_server.model.menus import Listing

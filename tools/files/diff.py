@@ -1,7 +1,8 @@
 """What did an edit change, and which lines come closest to a text that is not there?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.text import escape_for_model, escape_name
 from tools.files.lines import format_numbered_lines
@@ -16,8 +17,7 @@ SIMILAR_LINES = 2_000
 SIMILAR_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class TextDiff:
+class TextDiff(Struct, frozen=True):
     added: int
     removed: int
     diff: str

@@ -1,12 +1,12 @@
 """How does `Edit` replace a piece of a file?"""
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from posixpath import normpath
 from threading import Lock
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.model.context import Context
 from mcp_server.model.files import DirectoryEntry, Files, Snapshot, Stamp
@@ -25,8 +25,7 @@ LINE_END = r"(?:\r\n|(?<!\r)\n)"
 NUMBERED = re.compile(r"\s*\d+\t")
 
 
-@dataclass(frozen=True, slots=True)
-class TextMatches:
+class TextMatches(Struct, frozen=True):
     starts: tuple[int, ...]
     lines: tuple[int, ...]
     """The line that each one starts on, from 1."""

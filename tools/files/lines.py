@@ -3,7 +3,7 @@
 Nothing else about the text is changed: `Edit` must find again exactly what is shown.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mcp_server.model.text import escape_for_model
 from tools.files.definitions import LINES
@@ -37,8 +37,7 @@ def describe_non_text(data: bytes) -> str | None:
     return "binary data" if b"\0" in data[:TEXT_PROBE] else None
 
 
-@dataclass(frozen=True, slots=True)
-class LinePage:
+class LinePage(Struct, frozen=True):
     """Some lines of a text, numbered, ready to be shown."""
 
     text: str

@@ -5,10 +5,11 @@ We write the files between two commits that we name ourselves, and only then mak
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.context import Context
 from mcp_server.model.files import DirectoryEntry, is_protected, is_secret
@@ -31,8 +32,7 @@ MAX_PATCH_CHARS = 20_000
 FILTERS = r"^filter\..*\.(smudge|process)$"
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """What a checkout would do now."""
 
     name: str

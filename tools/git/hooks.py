@@ -2,10 +2,11 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.files import Files
 from mcp_server.model.results import Refusal
@@ -18,8 +19,7 @@ NO_HOOKS_FOLDER = "/dev/null"
 MAX_HOOK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     folder: str = ""
     names: tuple[str, ...] = ()
     outside: bool = False

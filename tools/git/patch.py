@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.model.files import is_secret
 from mcp_server.model.results import Code, Refusal
@@ -26,8 +26,7 @@ FORMAT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PatchRequest:
+class PatchRequest(Struct, frozen=True):
     """One comparison."""
 
     tool: str
@@ -38,8 +37,7 @@ class PatchRequest:
     """Git's arguments to show the lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPatch:
+class ShownPatch(Struct, frozen=True):
     text: str
     data: Mapping[str, Any]
     file_count: int
@@ -145,8 +143,7 @@ def _format_hidden_note(hidden: Sequence[str]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchPage:
+class PatchPage(Struct, frozen=True):
     """Some lines of a patch."""
 
     data: bytes

@@ -1,7 +1,9 @@
 """What did git print? Parses its machine-readable formats; every path is bytes, as it is on disk."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 STATUS_WORDS = {
     "M": "modified",
@@ -25,8 +27,7 @@ CONFLICTS = {
 SUBMODULE, LINK, PROGRAM = "160000", "120000", "100755"
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """One file in a comparison."""
 
     status: str
@@ -111,8 +112,7 @@ def _add_counts(change: FileChange, added: int | None, removed: int | None) -> F
     return replace(change, added=added, removed=removed)
 
 
-@dataclass(frozen=True, slots=True)
-class StatusEntry:
+class StatusEntry(Struct, frozen=True):
     """One file in a status: how its last commit, the index and the worktree differ."""
 
     staged: str
@@ -127,8 +127,7 @@ class StatusEntry:
     untracked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GitStatus:
+class GitStatus(Struct, frozen=True):
     commit: str | None
     """None before the first."""
     branch: str | None

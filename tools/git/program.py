@@ -8,9 +8,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.context import Context
 from mcp_server.model.files import Files
@@ -144,8 +145,7 @@ ENVIRONMENT: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GitProgram:
+class GitProgram(Struct, frozen=True):
     """Runs git for one call, on one repository."""
 
     ctx: Context

@@ -7,7 +7,8 @@ through the jail, and pass its place to git, which then checks neither who owns 
 import posixpath
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.files import DirectoryEntry, Files
 from mcp_server.model.results import Code, Refusal
@@ -34,8 +35,7 @@ pre-commit prepare-commit-msg commit-msg post-commit reference-transaction post-
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """Where a repository lies. Paths are relative to the workspace, `.` for the workspace itself."""
 
     top: str

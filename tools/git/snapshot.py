@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from hashlib import sha256
 
 from anyio import to_thread
+from msgspec.structs import replace
 
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import to_one_line

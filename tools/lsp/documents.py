@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.model.files import Files, Search
 from mcp_server.model.results import Code, Refusal
@@ -28,8 +29,7 @@ class OpenDocument:
     """The connection's `notification_count` when we sent this version. Later diagnostics may be about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSurvey:
+class FileSurvey(Struct, frozen=True):
     """The files of a language at one moment."""
 
     paths: frozenset[str] = frozenset()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
+from msgspec import Struct
+
 from mcp_server.model.files import Files, is_secret
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import escape_for_model
@@ -79,8 +81,7 @@ class TextCache:
         return f"{escape_for_model(path)}:{number}:{column}\t{line}"
 
 
-@dataclass(frozen=True, slots=True)
-class SortedPlaces:
+class SortedPlaces(Struct, frozen=True):
     inside: tuple[tuple[str, int], ...]
     """Path and index of each place in the workspace."""
     outside: tuple[str, ...]

@@ -1,10 +1,10 @@
 """Which language server answers, and how does the question get there?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
@@ -22,8 +22,7 @@ from tools.lsp.servers import LANGUAGES, Language, LanguageServer, find_language
 TIMEOUTS = Timeouts()
 
 
-@dataclass(frozen=True, slots=True)
-class ServerChoice:
+class ServerChoice(Struct, frozen=True):
     server: LanguageServer
     program: str
     """Its full path."""

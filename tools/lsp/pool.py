@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
+from msgspec import Struct
 
 from mcp_server.model.context import Context
 from mcp_server.model.processes import ChildProcess, Command
@@ -46,8 +47,7 @@ CAPABILITIES: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """In seconds."""
 
     start: float = 30.0
@@ -57,8 +57,7 @@ class Timeouts:
     idle: float = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiagnostics:
+class FileDiagnostics(Struct, frozen=True):
     """What a server last announced about one file."""
 
     received_at: int

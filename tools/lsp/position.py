@@ -1,7 +1,8 @@
 """Which place in the file is meant? A symbol's name, on a line or by its declaration; no caller counts columns."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_server.model.results import Code, Refusal
 from mcp_server.model.text import escape_name
@@ -13,8 +14,7 @@ from tools.lsp.text import DocumentText, find_name_start, find_occurrences, form
 MAX_SHOWN_LINES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolPosition:
+class SymbolPosition(Struct, frozen=True):
     """What a call is about: a file, and a symbol in it."""
 
     server: RunningServer

@@ -4,8 +4,9 @@ A server may send anything, by mistake or by intent, so every value is checked h
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 KINDS = """
 file module namespace package class method property field constructor enum interface function variable constant string
@@ -15,8 +16,7 @@ SEVERITIES = ("error", "warning", "information", "hint")
 MAX_SYMBOL_DEPTH = 50
 
 
-@dataclass(frozen=True, slots=True)
-class LspRange:
+class LspRange(Struct, frozen=True):
     uri: str
     start: Mapping[str, Any]
     end: Mapping[str, Any]
@@ -26,22 +26,19 @@ class LspRange:
         return to_number(self.start.get("line")), to_number(self.start.get("character"))
 
 
-@dataclass(frozen=True, slots=True)
-class LspSymbol:
+class LspSymbol(Struct, frozen=True):
     range: LspRange
     kind: str
     path: str
     """Its name below that of its container: `Order/total`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LspDiagnostic:
+class LspDiagnostic(Struct, frozen=True):
     range: LspRange
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class LspEdit:
+class LspEdit(Struct, frozen=True):
     """One edit of a rename; or, with an empty range, an operation on a file."""
 
     range: LspRange

@@ -1,8 +1,9 @@
 """What is the server asked, and what did it answer? One function per command."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.model.results import Code, Refusal
 from tools.lsp import protocol
@@ -13,8 +14,7 @@ from tools.lsp.position import SymbolPosition
 from tools.lsp.protocol import LspEdit, LspRange, LspSymbol
 
 
-@dataclass(frozen=True, slots=True)
-class LspItem:
+class LspItem(Struct, frozen=True):
     """One place in an answer."""
 
     place: LspRange
@@ -24,8 +24,7 @@ class LspItem:
     """What a rename would write there, all on one line of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class LspAnswer:
+class LspAnswer(Struct, frozen=True):
     items: tuple[LspItem, ...] = ()
     noun: str = "place"
     plural: str = "places"

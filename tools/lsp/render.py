@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_server.model.results import Done
 from mcp_server.model.text import escape_for_model, format_count
@@ -17,8 +18,7 @@ MAX_TEXT_CHARS = 10_000
 MAX_OUTSIDE_NAMES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class LspQuestion:
+class LspQuestion(Struct, frozen=True):
     """The call, and who answered it."""
 
     arguments: Mapping[str, Any]

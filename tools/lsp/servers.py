@@ -6,17 +6,17 @@ project names, and need a trusted project.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec import Struct, field
 
 from mcp_server.model import protected
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Arguments, Demand, Effect
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageServer:
+class LanguageServer(Struct, frozen=True):
     argv: tuple[str, ...]
     install: str
     """How the user gets it."""
@@ -38,8 +38,7 @@ class LanguageServer:
         return self.argv[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     name: str
     suffixes: Mapping[str, str]
     """The protocol's language id by file suffix."""

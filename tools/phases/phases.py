@@ -1,8 +1,9 @@
 """How does a run go through its phases? Advance with the required outputs, go back to the fix, show the status."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_server.model.context import Context
 from mcp_server.model.documents import Document, DocumentCause, Overtaken

@@ -6,7 +6,8 @@ line names instead, delete, or write elsewhere; with one of these, the line need
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tools.shell.environment_names import is_ordinary_name
 from tools.shell.program_arguments import Fits, PartlyKnown, is_certain, may_become_option
@@ -27,8 +28,7 @@ ARGUMENTS = re.compile("(?:[A-Z]+_?)?ARGS")
 PROGRAM_SETTING = re.compile(r"\.?SHELL|\.SHELLFLAGS|MAKE.*|.*(?:LAUNCHER|COMMAND|PROGRAM|TOOLCHAIN|INCLUDE).*")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """The options of one program that need approval, written without dashes and separated by blanks."""
 
     asked: str = ""

@@ -7,9 +7,11 @@ user questions about `ls`, and lets no part of a line hide another one.
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.shell import ShellLine, WordRole
@@ -30,8 +32,7 @@ SPLIT_WORD = re.compile(r"[^\s]\\\n[^\s]")
 TYPED = "what you type may become part of any command"
 
 
-@dataclass(frozen=True, slots=True)
-class LineVerdict:
+class LineVerdict(Struct, frozen=True):
     kind: CommandKind
     because: str = ""
     """Why the user must approve the line."""

@@ -1,7 +1,9 @@
 """Where does a condition in `[[ ]]` end? The reader of lines cuts it at `&&` and `||`, which join tests there."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mcp_server.model.shell import ShellCommand, ShellWord, WordRole
 
@@ -28,7 +30,7 @@ def _is_open(command: ShellCommand) -> bool:
 
 def _join(first: ShellCommand, second: ShellCommand) -> ShellCommand:
     span = (first.span[0], second.span[1]) if first.span and second.span else None
-    return replace(
+    return dataclasses.replace(
         second,
         words=(*first.words, ShellWord(first.joined, first.joined), *map(_read_negation, second.words)),
         nested=(*first.nested, *second.nested),

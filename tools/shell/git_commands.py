@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec import Struct
 
 AHEAD = {
     **dict.fromkeys(("command", "builtin", "nohup", "setsid"), ""),
@@ -21,8 +22,7 @@ PLACING = frozenset(("-C", "--git-dir", "--work-tree"))
 SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class GitCall:
+class GitCall(Struct, frozen=True):
     name: str
     rest: tuple[str, ...]
     places: tuple[str, ...] = ()

@@ -6,8 +6,9 @@ protection: a command that is missing here is asked about and then fails.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.model.posture import Profile
 from tools.shell.git_commands import GitCall
@@ -22,8 +23,7 @@ CONFIGURING = Profile.UNRESTRICTED
 """Git's configuration decides what git runs, and is read-only at `trusted` as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class VainGitCall:
+class VainGitCall(Struct, frozen=True):
     takes: Profile
     """The lowest profile at which it can succeed."""
     instead: tuple[str, ...] = ()

@@ -9,9 +9,9 @@ import re
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile

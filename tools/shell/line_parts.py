@@ -7,9 +7,11 @@ every part asks.
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
+
+from msgspec.structs import replace
 
 from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text

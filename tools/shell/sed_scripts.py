@@ -6,7 +6,8 @@ that this module cannot take apart needs approval.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tools.shell.program_arguments import is_certain, is_pattern, is_unknown
 
@@ -31,8 +32,7 @@ FLAGS = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|unbuf
 IN_PLACE = re.compile(r"-[nErsz]*i(?:\.\w+)?|--in-place(?:=\.\w+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class SedCall:
+class SedCall(Struct, frozen=True):
     in_place: bool
     files: tuple[str, ...]
 

@@ -5,7 +5,8 @@ import os
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.text import quote_text
@@ -50,8 +51,7 @@ PLAIN_PROMPT = re.compile(r"[^$`\\]*")
 CANNOT_TELL = "earlier lines may keep this shell from saying what names mean in it"
 
 
-@dataclass(frozen=True, slots=True)
-class ShellState:
+class ShellState(Struct, frozen=True):
     functions: Mapping[str, str]
     aliases: Mapping[str, str]
     variables: Mapping[str, str]

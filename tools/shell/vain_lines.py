@@ -7,7 +7,8 @@ it needs. The facts come in as functions, so that this stays pure.
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text
@@ -34,8 +35,7 @@ PLAIN_FLAGS = {
 """Options that take no value, so that the other words are files. `rm -f` succeeds without any."""
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What is known when the line is judged."""
 
     has_program: Callable[[str], bool]

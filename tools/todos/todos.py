@@ -1,9 +1,11 @@
 """Which todos does a session have, and is one done? A claim says so; its criteria, or the user, decide."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.context import Context
 from mcp_server.model.documents import Document, DocumentCause, Overtaken, Tally
@@ -37,8 +39,7 @@ TITLE_CHARS = 100
 PAGE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTodo:
+class StoredTodo(Struct, frozen=True):
     document: Document
     todo: Todo
 

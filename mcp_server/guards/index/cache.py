@@ -10,8 +10,9 @@ import sqlite3
 import stat
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mcp_server.guards.search.matches import SearchDeadline
 from mcp_server.model.index import Symbol
@@ -55,8 +56,7 @@ class IndexFull(Exception):
     """The database has reached its largest size."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True):
     """What the database knows of one file."""
 
     id: int
@@ -66,8 +66,7 @@ class IndexedFile:
     left_out: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedFile:
+class ScannedFile(Struct, frozen=True):
     """What was just read from one file."""
 
     name: str

@@ -6,9 +6,10 @@ anchored to the start of a line and bounded in what it consumes, so no file take
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Patterns: TypeAlias = tuple[tuple[str, str], ...]
 """Kinds of symbols, each with the pattern of a line that defines one. Its group `name` is the symbol's name, and
@@ -18,8 +19,7 @@ LINE_START = r"^[ \t]{0,200}+"
 NAME = r"(?P<name>[^\W\d][\w$]{0,200}+)"
 
 
-@dataclass(frozen=True)
-class SourceLanguage:
+class SourceLanguage(Struct, frozen=True, dict=True):
     name: str
     blocks: str
     """`indent`, `brace`, `end`, `none` or `heading`."""

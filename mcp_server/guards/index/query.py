@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from mcp_server.guards.index.cache import IndexCache
 from mcp_server.guards.index.refresh import IndexText, read_text_at
 from mcp_server.guards.jail import Jail
@@ -27,8 +29,7 @@ MAX_SNIPPET_CHARS = 200
 TERM_SCORE, WHOLE_WORD_SCORE, DEFINITION_SCORE, PATH_SCORE = 1_000, 500, 300, 100
 
 
-@dataclass(frozen=True)
-class IndexScope:
+class IndexScope(Struct, frozen=True):
     """Which part of the workspace to search."""
 
     path: str

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from msgspec import Struct
+
 from mcp_server.guards.index.cache import IndexCache, IndexedFile, IndexFull, ScannedFile
 from mcp_server.guards.index.symbols import find_defined_symbols
 from mcp_server.guards.jail import Jail, JailPath
@@ -31,8 +33,7 @@ TOO_LARGE, BINARY, SECRET, UNREADABLE, TOO_MANY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexText:
+class IndexText(Struct, frozen=True):
     text: str
     digest: bytes
 

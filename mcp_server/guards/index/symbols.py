@@ -9,10 +9,11 @@ usual way. A test compares the result for Python with what `ast` finds.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.guards.index.languages import SourceLanguage, find_language
 from mcp_server.model.index import Symbol
@@ -78,8 +79,7 @@ END_KEYWORD = re.compile(r"^([ \t]*+)end\b", re.MULTILINE)
 HEADING_MARKS = re.compile(r"#{1,6}")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     offset: int
     """Where its name begins."""
     kind: str

@@ -8,10 +8,10 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import anyio
+from msgspec import Struct, field
 
 from mcp_server.guards.network.addresses import describe_if_not_public, is_always_closed, unwrap_address
 from mcp_server.model.destinations import Destinations, normalize_host_name, parse_address
@@ -50,8 +50,7 @@ async def dial_address(address: str, port: int) -> Streams:
     return await asyncio.open_connection(address, port)
 
 
-@dataclass(frozen=True, slots=True)
-class Egress:
+class Egress(Struct, frozen=True):
     """The only way to connect to the network."""
 
     names: Destinations | None

@@ -7,11 +7,12 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterable, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import httpcore2
+from msgspec.structs import replace
 
 from mcp_server.guards.network.certificates import load_trust_context
 from mcp_server.guards.network.content_encoding import (

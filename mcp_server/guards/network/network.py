@@ -1,11 +1,13 @@
 """How do tools and programs reach the network? The `Network` port of one call, and a proxy, each over an `Egress`."""
 
+import dataclasses
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import Struct, field
 
 from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, Streams, close_writer
 from mcp_server.guards.network.outgoing import SecretSearch
@@ -36,8 +38,7 @@ REMOTE_EFFECTS = frozenset(
 """Effects that include sending data, not just reading."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedStream:
+class GrantedStream(Struct, frozen=True):
     """The `Stream` port over a connection made by `Egress`."""
 
     streams: Streams
@@ -67,10 +68,10 @@ class CallNetwork:
 
     egress: Egress
     demand: Demand
-    route: WebRoute = field(default_factory=WebRoute)
+    route: WebRoute = dataclasses.field(default_factory=WebRoute)
     search: SecretSearch | None = None
     """Searches what is sent for secrets; None if nothing does."""
-    hosts: dict[str, None] = field(default_factory=dict[str, None])
+    hosts: dict[str, None] = dataclasses.field(default_factory=dict[str, None])
     """The hosts that the call turned to, in this order."""
     _client: "HttpClient | None" = None
 
@@ -135,8 +136,7 @@ def build_program_proxy(allowed: Destinations) -> EgressProxy:
     return EgressProxy(Egress(allowed, allowed))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNetworks:
+class ToolNetworks(Struct, frozen=True):
     """Builds the networks of calls. Above `restricted`, tools reach every public host that no list closes."""
 
     search: SecretSearch

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
+from msgspec import Struct
 
 from mcp_server.guards.network.egress import DestinationClosed, DestinationUnreached, Egress, close_writer
 from mcp_server.guards.network.proxy_head import MAX_HEAD_BYTES, BadProxyRequest, ProxyHead, parse_head
@@ -19,8 +20,7 @@ from mcp_server.model.text import to_printable_ascii
 CHUNK_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class RelayLimits:
+class RelayLimits(Struct, frozen=True):
     head_seconds: float = 10.0
     idle_seconds: float = 120.0
     """Without a byte in either direction."""

@@ -1,8 +1,9 @@
 """What does a program ask the proxy for? Parses the head of one request strictly, and refuses anything ambiguous."""
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 MAX_HEAD_BYTES = 32 << 10
 TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
@@ -17,8 +18,7 @@ class BadProxyRequest(Exception):
     """The proxy does not answer this request; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyHead:
+class ProxyHead(Struct, frozen=True):
     method: str
     host: str
     port: int

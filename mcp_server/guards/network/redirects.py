@@ -1,7 +1,9 @@
 """Which request follows a redirect, if any? The one place that decides what another host may be sent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.model.network import Request, Response
 from mcp_server.model.results import Code, Problem, Refusal
@@ -14,8 +16,7 @@ FOR_ANY_HOST = frozenset({"accept", "accept-language", "accept-encoding", "user-
 for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Struct, frozen=True):
     """A request with its address read."""
 
     address: WebAddress

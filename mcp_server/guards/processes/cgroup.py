@@ -8,9 +8,11 @@ import os
 import secrets
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.sandbox.launch import Launch
 
@@ -24,8 +26,7 @@ JOIN_SCRIPT = 'echo 0 > "$0"; exec "$@"'
 core, which takes longer than the rest of a start."""
 
 
-@dataclass(frozen=True)
-class ProcessCgroup:
+class ProcessCgroup(Struct, frozen=True):
     folder: Path
 
     @classmethod

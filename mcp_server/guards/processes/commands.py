@@ -4,10 +4,12 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.cgroup import ProcessCgroup
@@ -77,8 +79,7 @@ class ChildRegistry:
                 tasks.start_soon(child.kill)
 
 
-@dataclass(frozen=True)
-class CommandHost:
+class CommandHost(Struct, frozen=True):
     """Where children are started; the same for every call."""
 
     paths: HostPaths
@@ -117,8 +118,7 @@ def build_command_host(
     )
 
 
-@dataclass(frozen=True)
-class CallProcesses:
+class CallProcesses(Struct, frozen=True):
     """The `Processes` port as one call may use it."""
 
     host: CommandHost

@@ -6,10 +6,10 @@ import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+from msgspec import Struct
 
 from mcp_server.guards.processes.spawn import Standby, spawn
 from mcp_server.guards.sandbox.access import ChildAccess
@@ -51,8 +51,7 @@ print({FINISHED!r})
 """
 
 
-@dataclass(frozen=True)
-class SandboxTrial:
+class SandboxTrial(Struct, frozen=True):
     """A workspace, a folder beside it, and sockets that listen outside the sandbox."""
 
     folder: Path

@@ -6,10 +6,11 @@ own variables, never ours, and the supervisor that ends everything it starts.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from msgspec.structs import replace
 
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.commands import DRAIN_SECONDS, CappedOutput, CommandHost, collect_output

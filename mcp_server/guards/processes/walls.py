@@ -5,8 +5,10 @@ it reads the workspace and the machine's programs, and writes in its own folder,
 """
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.network.network import build_program_proxy
 from mcp_server.guards.processes.child import RunningChild
@@ -26,8 +28,7 @@ RUN_SECONDS = 30 * 86_400.0
 """A server runs for as long as it is used; this only bounds the processor time it may use."""
 
 
-@dataclass(frozen=True, slots=True)
-class MountWalls:
+class MountWalls(Struct, frozen=True):
     """What a server may reach besides the machine's programs and the workspace, which it reads."""
 
     own: Path

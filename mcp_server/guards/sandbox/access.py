@@ -15,9 +15,10 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from mcp_server.guards.sandbox.protected import GIT, OBEYED_BY_GIT, OTHERS_IN_GIT, ProtectedPaths
 from mcp_server.model.posture import Profile
@@ -57,8 +58,7 @@ def find_program(name: str, search_path: str, workspace: Path) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class HostPaths:
+class HostPaths(Struct, frozen=True, dict=True):
     """The paths and environment children start with; the same for every child, so what follows from them is worked out
     once."""
 
@@ -130,8 +130,7 @@ class HostPaths:
         return any(str(path).startswith(f"{folder}/") for folder in self.emptied)
 
 
-@dataclass(frozen=True, slots=True)
-class ChildAccess:
+class ChildAccess(Struct, frozen=True):
     """All paths are absolute."""
 
     workspace: str

@@ -8,10 +8,12 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess, is_folder, is_there
@@ -31,8 +33,7 @@ BASE_ARGUMENTS = (
 EMPTY_FOLDER = ("--perms", "0555", "--size", "4096", "--tmpfs")
 
 
-@dataclass(frozen=True)
-class Bubblewrap:
+class Bubblewrap(Struct, frozen=True):
     program: str
     name: str = NAME
     leads_out: bool = True

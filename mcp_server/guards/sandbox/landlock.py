@@ -13,9 +13,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess
@@ -44,8 +47,7 @@ def build_launcher_arguments(file: Path, plan: int) -> list[str]:
     return [sys.executable, "-I", "-S", str(file), str(plan)]
 
 
-@dataclass(frozen=True)
-class Landlock:
+class Landlock(Struct, frozen=True):
     name: str = NAME
     leads_out: bool = True
 

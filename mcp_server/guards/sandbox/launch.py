@@ -2,8 +2,9 @@
 
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.proxy_socket import ProxySocket
@@ -33,8 +34,7 @@ class Tether(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Struct, frozen=True):
     argv: list[str]
     tether: Tether
     descriptors: tuple[int, ...]
@@ -48,8 +48,7 @@ class Launch:
     """True if we must count its processes because the kernel does not."""
 
 
-@dataclass(frozen=True)
-class LaunchSpec:
+class LaunchSpec(Struct, frozen=True):
     """What to start, and within which limits."""
 
     argv: tuple[str, ...]

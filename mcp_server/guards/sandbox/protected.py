@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 import anyio.to_thread
+from msgspec import Struct
 
 from mcp_server.model.files import INSTALLED, is_protected, is_secret
 from mcp_server.model.results import Code, Problem, Refusal
@@ -36,8 +37,7 @@ MAX_MODULE_DEPTH = 8
 """How deep submodules and linked worktrees may nest; each is a repository of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedPaths:
+class ProtectedPaths(Struct, frozen=True):
     """Paths relative to the workspace."""
 
     guarded: tuple[str, ...] = ()
@@ -59,8 +59,7 @@ class ProtectedPaths:
             yield from (f"{repository}/{name}" for name in OBEYED_BY_GIT)
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedFolder:
+class ProtectedFolder(Struct, frozen=True):
     """The protected entries of one folder, and the folders to walk next."""
 
     stamp: tuple[int, int, int]

@@ -4,8 +4,10 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.sandbox.access import ChildAccess
 from mcp_server.guards.sandbox.landlock import build_supervised_launch
@@ -16,8 +18,7 @@ NAME = "seatbelt"
 PROGRAM = "/usr/bin/sandbox-exec"
 
 
-@dataclass(frozen=True)
-class Seatbelt:
+class Seatbelt(Struct, frozen=True):
     name: str = NAME
     leads_out: bool = False
 

@@ -6,9 +6,10 @@ atomic: it takes the shortest text that fits and never tries another. That alway
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+
+from msgspec import Struct
 
 from mcp_server.model.results import Code, Problem, Refusal
 
@@ -138,8 +139,7 @@ def _find_braces(pattern: str) -> tuple[int, int, list[str]] | None:
     return None
 
 
-@dataclass(frozen=True)
-class Globs:
+class Globs(Struct, frozen=True):
     """Several patterns: a path matches if it matches one of `included` (or there are none) and none of `excluded`."""
 
     included: tuple[str, ...]

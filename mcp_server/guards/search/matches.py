@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from mcp_server.model.files import Search, SearchResult
 from mcp_server.model.text import escape_for_model
 
@@ -20,8 +22,7 @@ class EngineUnavailable(Exception):
     """This engine cannot run this search; try the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchLine:
+class MatchLine(Struct, frozen=True):
     path: str
     number: int
     text: str

@@ -4,8 +4,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.search import walk as search_walk
@@ -44,8 +45,7 @@ BINARY_WARNING = re.compile(rb"(?m)^[^\0\n]*: WARNING: stopped searching binary 
 """Printed among the matches, about a file whose first NUL comes late. A match has a NUL right after its path."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFilter:
+class FileFilter(Struct, frozen=True):
     """Which files are wanted? `wants` decides."""
 
     wants: Callable[[str], bool]

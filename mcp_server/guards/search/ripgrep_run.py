@@ -11,8 +11,10 @@ import signal
 import subprocess
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.sandbox.access import find_program
 from mcp_server.guards.sandbox.landlock import CONFINE, build_launcher_arguments, write_plan_file
@@ -31,8 +33,7 @@ CHUNK_BYTES = 1 << 16
 MAX_ERROR_BYTES = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class RipgrepOutput:
+class RipgrepOutput(Struct, frozen=True):
     output: bytes
     errors: str
     status: int
@@ -40,8 +41,7 @@ class RipgrepOutput:
     timed_out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RipgrepAccess:
+class RipgrepAccess(Struct, frozen=True):
     """What one run may read: paths below an open folder, and files that we opened for it."""
 
     start: int

@@ -5,8 +5,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.search.fallback import FallbackSearch
@@ -27,8 +29,7 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_name
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRoot:
+class SearchRoot(Struct, frozen=True):
     """Where a search begins: its real path below the workspace, and whether it is a single file."""
 
     path: str

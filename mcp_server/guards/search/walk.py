@@ -3,8 +3,9 @@
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from mcp_server.guards.jail import Jail, JailPath
 from mcp_server.guards.search.globs import BadGlob, compile_glob
@@ -20,15 +21,13 @@ MAX_GITIGNORE_BYTES = 1 << 20
 MAX_RULES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRule:
+class IgnoreRule(Struct, frozen=True):
     glob: str
     keeps: bool
     folders_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """The rules of one .gitignore, linked to those of the folders above."""
 
     folder: str
@@ -82,8 +81,7 @@ GIT_FOLDER = ".git"
 ENTRIES_BETWEEN_CLOCK_CHECKS = 512
 
 
-@dataclass(frozen=True, slots=True)
-class WalkEntry:
+class WalkEntry(Struct, frozen=True):
     """An entry of a folder. The folder stays open until the walk goes on."""
 
     place: JailPath

@@ -24,10 +24,11 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_server.model.results import Code, Problem, Refusal
 
@@ -150,8 +151,7 @@ def is_valid_signature(text: str, signature: str, public: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """The newest row after some commit, and how many checkpoints there were."""
 
     seq: int
@@ -192,8 +192,7 @@ class AnchorFile:
         os.close(self._file)
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     number: int
     seq: int
     hash: str

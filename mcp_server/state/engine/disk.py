@@ -9,8 +9,9 @@ to it; and at this length it starts over from the front in any case.
 import contextlib
 import errno
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 FRAME = 4096 + 24
 FULL_LENGTH = 32 + 1000 * FRAME
@@ -66,8 +67,7 @@ def _get_free_bytes(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-@dataclass(frozen=True, slots=True)
-class DiskReserve:
+class DiskReserve(Struct, frozen=True):
     """A file that exists only to be given up: without it, a full disk can still take what has already happened."""
 
     path: Path

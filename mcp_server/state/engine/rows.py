@@ -5,9 +5,10 @@ A ledger row never contains arguments or results, only their digests and sizes.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from mcp_server.model.posture import Posture, PostureChoice, Surface
 from mcp_server.model.results import Code
@@ -64,8 +65,7 @@ class RowKind(StrEnum):
     """At a start the ledger did not match its anchor: tampering, or a damaged disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where a call came from, as far as is known."""
 
     conversation: str = ""
@@ -78,8 +78,7 @@ class Origin:
     """The row of the call that makes this one while it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A call and what was decided about it."""
 
     kind: ClassVar[RowKind]
@@ -98,30 +97,26 @@ class Judged:
     """What the call is about, for a person: kept beside the ledger for a while, not in it. Empty if nothing is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class IntentRow(Judged):
+class IntentRow(Judged, frozen=True):
     """This call is about to run. Durable before it does."""
 
     kind = RowKind.INTENT
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalRow(Judged):
+class RefusalRow(Judged, frozen=True):
     """This call did not run."""
 
     kind = RowKind.REFUSAL
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionRow(Judged):
+class QuestionRow(Judged, frozen=True):
     """This call waits for the person."""
 
     kind = RowKind.QUESTION
     question: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeRow:
+class OutcomeRow(Struct, frozen=True):
     """How a call ended. Session, run and tool are repeated, so that a filter finds both rows of a call."""
 
     intent: int
@@ -142,22 +137,19 @@ class OutcomeRow:
     """The hosts that the call turned to, with their ports, without secrets."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostureMoved:
+class PostureMoved(Struct, frozen=True):
     """The posture changed since the decision: nothing was written, decide again."""
 
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalLapsed:
+class ApprovalLapsed(Struct, frozen=True):
     """The approval that a call relies on does not count: nothing was written, nothing runs."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunPaused:
+class RunPaused(Struct, frozen=True):
     """The run was paused since the decision: nothing was written, decide again."""
 
     hold: "Hold"
@@ -167,15 +159,13 @@ Begun: TypeAlias = int | PostureMoved | ApprovalLapsed | RunPaused
 """The number of the row that a call begins with, or why it does not begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class VersionMoved:
+class VersionMoved(Struct, frozen=True):
     """Someone else was first: nothing was written; this is the current version."""
 
     current: "Session | PostureChoice | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """The state's condition when it was opened."""
 
     fresh: bool = False
@@ -187,8 +177,7 @@ class Condition:
     """Calls of a process that ended without recording an outcome."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row of the ledger, as stored."""
 
     seq: int
@@ -206,8 +195,7 @@ class Row:
         return at if isinstance(at, int) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerFilter:
+class LedgerFilter(Struct, frozen=True):
     """Which rows of the ledger? All given conditions must hold; `tail` keeps only the last of what matches."""
 
     session: str | None = None
@@ -228,8 +216,7 @@ class LedgerFilter:
     tail: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What the person answered to a message."""
 
     text: str
@@ -239,8 +226,7 @@ class Reply:
     one is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A message left for the person."""
 
     id: str
@@ -259,8 +245,7 @@ class Message:
     """Only a menu handle leads back to the session that left it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
+class StoredSession(Struct, frozen=True):
     """A session, with what only the store knows about it."""
 
     session: "Session"

@@ -7,11 +7,14 @@ is plain enough for every engine.
 
 import asyncio
 import contextlib
+import dataclasses
 import queue
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from mcp_server.model.results import Refusal
 from mcp_server.model.text import escape_for_model
@@ -71,8 +74,7 @@ class View:
         return to_whole_number(row[0])
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerHead:
+class LedgerHead(Struct, frozen=True):
     """Where the ledger ends, and what the last transaction knew of the postures."""
 
     seq: int
@@ -219,7 +221,7 @@ class StoreJob:
 class StoreReply:
     """What goes back to the loop, in one hop."""
 
-    wishes: list[StoreJob] = field(default_factory=list[StoreJob])
+    wishes: list[StoreJob] = dataclasses.field(default_factory=list[StoreJob])
     changed: bool = False
     """True if posture or sessions changed, here or elsewhere."""
     foreign: bool = False

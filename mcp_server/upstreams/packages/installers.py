@@ -6,9 +6,10 @@ None of them runs code of the packages: npm leaves out install scripts, and Pyth
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.guards.processes.upstream import UpstreamNotStarted, run_installer
@@ -33,8 +34,7 @@ class PackageNotFetched(Exception):
     """Nothing was installed; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledPackage:
+class InstalledPackage(Struct, frozen=True):
     """What was installed, before its files are read."""
 
     packages: tuple[LockedPackage, ...]
@@ -44,8 +44,7 @@ class InstalledPackage:
     scripts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Struct, frozen=True):
     """One folder to install into."""
 
     host: CommandHost

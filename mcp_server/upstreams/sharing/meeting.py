@@ -4,9 +4,9 @@ A holder that dies lets go at once, however it dies, so whoever looks next becom
 """
 
 import logging
-from dataclasses import dataclass
 
 import anyio
+from msgspec import Struct
 
 from mcp_server.model.upstreams import Mount
 from mcp_server.upstreams.messages import LinkClosed
@@ -21,8 +21,7 @@ OWN_INSTANCE = "the server %s: %s, so this process runs an instance of its own"
 log = logging.getLogger("menugate")
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(Struct, frozen=True):
     place: MeetingPlace
     key: ShareKey
     mount: Mount

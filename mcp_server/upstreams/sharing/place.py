@@ -14,8 +14,9 @@ import struct
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from mcp_server.state.account import GROUP_AND_OTHERS
 from mcp_server.state.location import make_private_folder
@@ -30,8 +31,7 @@ SOL_LOCAL, LOCAL_PEERCRED = 0, 1
 """As macOS numbers them."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeetingPlace:
+class MeetingPlace(Struct, frozen=True):
     folder: Path
     digest: str
 
@@ -121,8 +121,7 @@ class MeetingPlace:
             (self.folder / f"{self.digest}.sock").unlink()
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceHold:
+class InstanceHold(Struct, frozen=True):
     """This process holds the instance until it releases it, or dies."""
 
     place: MeetingPlace
@@ -138,8 +137,7 @@ class InstanceHold:
         os.close(self.file)
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceHolder:
+class InstanceHolder(Struct, frozen=True):
     """A process that runs a server for others as well."""
 
     pid: int

@@ -2,17 +2,18 @@
 
 import asyncio
 import base64
+import dataclasses
 import json
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.guards.network.network import CallNetwork, ToolNetworks
 from mcp_server.guards.network.outgoing import SecretSearch
@@ -54,7 +55,7 @@ def build(
     effect: Effect = Effect.READ_REMOTE,
 ) -> CallNetwork:
     network = ToolNetworks(SEARCH).build_network(Demand(effect, Profile.RESTRICTED), profile, web, named)
-    return replace(network, egress=replace(network.egress, resolve=resolve))
+    return dataclasses.replace(network, egress=replace(network.egress, resolve=resolve))
 
 
 async def reach(network: CallNetwork, request: Request) -> str:

@@ -5,13 +5,13 @@ import socket
 import subprocess
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.guards.network.egress import Egress
 from mcp_server.guards.network.proxy import EgressProxy

@@ -146,7 +146,7 @@ def test_programs_are_never_found_in_the_workspace(work: Path) -> None:
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tests.guards.processes.ground import shop
 

@@ -5,11 +5,11 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.guards.processes.choose import SandboxChooser
 from mcp_server.guards.processes.commands import CommandHost

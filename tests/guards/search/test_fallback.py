@@ -1,13 +1,13 @@
 """Do both engines give the same answer to the same question, whatever lies in the workspace?"""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_server.model.files import Search, SearchResult
 from tests.guards.search.ground import PRIVATE, finder

@@ -1,10 +1,10 @@
 """Does a chain show what was changed, an anchor what was cut off, and a key what is not ours?"""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.results import Refusal
 from mcp_server.state.engine.chain import (

@@ -5,11 +5,12 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import jsonschema_rs
+from msgspec.structs import replace
 
 from mcp_server.calls.session_objects import ObjectRegistry, OwnedObject
 from mcp_server.guards.atomic import Trash

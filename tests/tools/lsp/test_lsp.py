@@ -2,12 +2,12 @@
 
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.guards.processes.commands import CommandHost
 from mcp_server.model.posture import Profile

@@ -3,11 +3,12 @@
 import sysconfig
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
+from msgspec.structs import replace
 
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.commands import CallProcesses, CommandHost
@@ -73,7 +74,7 @@ async def test_all_that_can_be_asked(tmp_path: Path, name: str) -> None:
         assert await told("goto_references", symbol="greet", line=2) == [*moved, "b.py:4:15\tfrom a import greet"]
 
 
-class Open(CallProcesses):
+class Open(CallProcesses, frozen=True):
     """Without a sandbox, so that whatever a server runs leaves its mark."""
 
     async def start(self, command: Command, terminal: bool = False) -> RunningChild:
@@ -81,7 +82,7 @@ class Open(CallProcesses):
         return await bare.start(replace(command, read_only=False), terminal)
 
 
-class OpenShop(CommandHost):
+class OpenShop(CommandHost, frozen=True):
     def build_call_processes(self, demand: Demand, profile: Profile) -> CallProcesses:
         return Open(self, demand, profile)
 
@@ -125,7 +126,7 @@ def trapped(one: LspWorkbench, canary: Path) -> LspWorkbench:
     (root / ".vscode").mkdir()
     (root / ".vscode" / "settings.json").write_text('{"python.pythonPath": ".venv/bin/python", "ty.path": ["python"]}')
     (root / "pyproject.toml").write_text('[tool.ty.environment]\npython = ".venv"\n[tool.pyright]\nvenvPath = "."\n')
-    one.shop = OpenShop(**vars(one.shop))
+    one.shop = OpenShop(**structs.asdict(one.shop))
     return one
 
 

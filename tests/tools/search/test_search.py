@@ -2,13 +2,13 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
 import jsonschema_rs
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.guards.files import WorkspaceFiles
 from mcp_server.guards.search.ripgrep_run import find_ripgrep

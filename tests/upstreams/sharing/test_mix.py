@@ -3,11 +3,11 @@
 import json
 import random
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from mcp_server.model.results import Refusal
 from mcp_server.model.upstreams import ProtocolEra
