@@ -30,10 +30,9 @@ from mcp_server.model.tools import READING, Arguments, Demand, Effect, RuleSubje
 from mcp_server.model.verification import find_test_outcome
 from mcp_server.policy.decision import list_visible_tools
 from mcp_server.policy.stages import get_current_stage
-from mcp_server.state.approvals import QuestionTerms
+from mcp_server.state.approvals import QuestionTerms, find_last_change
 from mcp_server.state.engine.rows import Begun, IntentRow, Judged, Origin, OutcomeRow, RefusalRow
 from mcp_server.state.engine.rows import QuestionRow as Questioned
-from mcp_server.state.ledger import find_last_change
 from mcp_server.state.store import Store
 
 JudgedT = TypeVar("JudgedT", bound=Judged)

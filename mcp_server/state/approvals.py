@@ -3,6 +3,8 @@
 What is on record, and what became void, is in `approval_questions`.
 """
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -10,6 +12,7 @@ from msgspec.structs import replace
 
 from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
 from mcp_server.model.text import escape_for_model
+from mcp_server.model.tools import READING
 from mcp_server.state.approval_questions import find_approval, load_principal_approvals, write_approval
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.transaction import Transaction, View
@@ -22,6 +25,13 @@ MAX_KEPT = 500
 """Questions per principal. One that a flood pushes out is asked again, even if it was approved."""
 LONG_CHARS, MAX_LONG = 20_000, 20
 """How many long questions to keep: every call that needs approval reads them all."""
+
+
+AT_A_TIME = 200
+MOST_LOOKED_AT = 20_000
+"""Rows. So many calls that only read do not fit into the hour for which a question is open."""
+BY_HAND = "cli"
+"""The transport of a call that the person makes at a terminal."""
 
 
 class QuestionTerms(Struct, frozen=True):
@@ -169,6 +179,32 @@ def _describe_approval_fault(approval: Approval | None, terms: QuestionTerms, no
         else approval.find_outdating_change(terms.call, terms.carried)
         or "it was given for another call or posture, or what the call depends on has changed"
     )
+
+
+def find_last_change(view: View) -> tuple[int, str] | None:
+    """Return the number and the tool of the newest call that may have changed something without being approved for
+    itself; None if it is too far back."""
+    head = view.fetch_one("SELECT max(seq) AS seq FROM ledger")
+    last = (head["seq"] if head else None) or 0
+    for top in range(last, max(last - MOST_LOOKED_AT, 0), -AT_A_TIME):
+        rows = view.fetch_all(
+            "SELECT seq, body FROM ledger WHERE seq <= :top AND seq > :top - :most AND kind = :intent"
+            " ORDER BY seq DESC",
+            intent=str(RowKind.INTENT),
+            top=top,
+            most=AT_A_TIME,
+        )
+        for row in rows:
+            call = json.loads(row["body"])
+            if call.get("effect") not in READING and not _knows_person_what_changed(view, call):
+                return row["seq"], str(call["tool"])
+    return None
+
+
+def _knows_person_what_changed(view: View, call: Mapping[str, Any]) -> bool:
+    """True for what they run at a terminal, and for what they were asked about: questions may be open side by side."""
+    approval = find_approval(view, call["approval"]) if call.get("approval") else None
+    return call.get("transport") == BY_HAND or (approval is not None and approval.scope is ApprovalScope.ONCE)
 
 
 def find_standing_approval(view: View, call: ApprovedCall, now: int) -> Approval | None:

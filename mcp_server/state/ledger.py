@@ -1,12 +1,10 @@
 """What is recorded, and what makes the record hard to deny?"""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from mcp_server.model.tools import READING
 from mcp_server.state.engine.chain import Checkpoint
 from mcp_server.state.engine.rows import IntentRow, Judged, Message, OutcomeRow, PostureMoved, QuestionRow, RowKind
 from mcp_server.state.engine.transaction import Transaction, View
@@ -92,32 +90,6 @@ def build_call_fields(judged: Judged) -> dict[str, Any]:
         **({"within": origin.within} if origin.within else {}),
         **({"question": judged.question} if isinstance(judged, QuestionRow) else {}),
     }
-
-
-AT_A_TIME = 200
-MOST_LOOKED_AT = 20_000
-"""Rows. So many calls that only read do not fit into the hour for which a question is open."""
-BY_HAND = "cli"
-"""The transport of a call that the person makes at a terminal, who knows what it changes."""
-
-
-def find_last_change(view: View) -> tuple[int, str] | None:
-    """Return the number and the tool of the newest call that may have changed something; None if it is too far back."""
-    head = view.fetch_one("SELECT max(seq) AS seq FROM ledger")
-    last = (head["seq"] if head else None) or 0
-    for top in range(last, max(last - MOST_LOOKED_AT, 0), -AT_A_TIME):
-        rows = view.fetch_all(
-            "SELECT seq, body FROM ledger WHERE seq <= :top AND seq > :top - :most AND kind = :intent"
-            " ORDER BY seq DESC",
-            intent=str(RowKind.INTENT),
-            top=top,
-            most=AT_A_TIME,
-        )
-        for row in rows:
-            call = json.loads(row["body"])
-            if call.get("effect") not in READING and call.get("transport") != BY_HAND:
-                return row["seq"], str(call["tool"])
-    return None
 
 
 def sign_checkpoint(tx: Transaction) -> bool:

@@ -243,6 +243,20 @@ def test_code_that_a_line_loads_does_not_change_after_an_approval(
         assert "You have approved this call before, but call " in " ".join(shown.split()), shown
 
 
+def test_calls_approved_side_by_side_do_not_end_each_other(loading: Path, home: Path, client: Pipe) -> None:
+    lines = ["rm -f q; python3 loads.py", "sh ./loads.sh", "./loads.sh once more"]
+    for line in lines:
+        approve(loading, home, said(client.call("bash", command=line)))
+    assert [line for line in lines if "APPROVAL_REQUIRED" in said(client.call("bash", command=line))] == []
+
+
+def test_a_call_that_a_session_approval_allows_ends_the_others(loading: Path, home: Path, client: Pipe) -> None:
+    approve(loading, home, said(client.call("bash", command="./loads.sh")), "--for-session")
+    approve(loading, home, said(client.call("bash", command="./loads.sh once more")))
+    assert "APPROVAL_REQUIRED" not in said(client.call("bash", command="./loads.sh"))
+    assert "may have changed what it runs" in said(client.call("bash", command="./loads.sh once more"))
+
+
 def test_an_approval_for_the_session_says_that_loaded_files_may_change(loading: Path, home: Path, client: Pipe) -> None:
     def run() -> str:
         return said(client.call("bash", command="./loads.sh"))
