@@ -71,6 +71,8 @@ class LineJudge:
     """Where it is by now, below the workspace."""
     left: str = ""
     """What may have left the project: a `cd`, or the shell's own folder."""
+    is_outside: bool = False
+    """It has surely left the workspace."""
     count: int = 0
     """Commands so far."""
 
@@ -139,6 +141,7 @@ class LineJudge:
         if name in READS and READS[name](rest):
             return CommandKind.READS
         if name in BUILDS and BUILDS[name](rest):
+            self._require_workspace(name, rest)
             return CommandKind.BUILDS
         if name in JUDGED:
             return JUDGED[name](self, rest)
@@ -150,6 +153,15 @@ class LineJudge:
     def _require_project_folder(self, part: str) -> None:
         if self.left:
             raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {self.left}")
+
+    def _require_workspace(self, program: str, words: Sequence[str]) -> None:
+        """What is built or tested elsewhere is not the project."""
+        for word in words:
+            place = word.rpartition("=")[2]
+            if is_certain(place) and leads_out(self.folder, place):
+                raise NeedsApproval(f"{quote_text(word)} leads out of the workspace")
+        if self.is_outside or self.folder.split("/")[0] == "..":
+            raise NeedsApproval(f"{quote_text(program)} may run outside the workspace after {self.left}")
 
     def _judge_redirection(self, word: ShellWord) -> CommandKind:
         sign = REDIRECTION.match(word.source)
@@ -188,6 +200,7 @@ class LineJudge:
         is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
         if not is_below or ".." in words[0].split("/"):
             self.left = quote_text(" ".join(("cd", *map(show_argument, words))))
+            self.is_outside = len(words) == 1 and is_certain(words[0]) and leads_out(self.folder, words[0])
         else:
             self.folder = posixpath.normpath(posixpath.join(self.folder, words[0]))
         return CommandKind.READS
@@ -268,6 +281,12 @@ JUDGED = {
     **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), LineJudge.judge_package_runner),
     **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
 }
+
+
+def leads_out(folder: str, path: str) -> bool:
+    """True if a path with `..` climbs above the workspace, seen from this folder of it."""
+    is_relative = ".." in path.split("/") and not path.startswith(("/", "-"))
+    return is_relative and posixpath.normpath(posixpath.join(folder, path)).split("/")[0] == ".."
 
 
 def get_widest(kinds: Sequence[CommandKind]) -> CommandKind:
