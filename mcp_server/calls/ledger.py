@@ -86,7 +86,7 @@ class LedgerRecorder(Struct, frozen=True):
         if MOMENT not in leads:
             return leads
         changed = await self.store.read(find_last_change)
-        last = f"call {changed[0]} (`{changed[1]}`)" if changed else "a call long ago"
+        last = f"call {changed[0]} (`{changed[1]}`)" if changed else "none lately"
         beside = await to_thread.run_sync(self.list_beside, call.request.principal)
         return {**leads, MOMENT: ApprovalMoment(last, beside)}
 

@@ -153,8 +153,10 @@ def run_approve(arguments: argparse.Namespace) -> int:
     question = find_question(settings, arguments.id)
     refuse_void(question)
     if arguments.for_session and not question.wanted.lasting:
-        why = f"a call with the effect `{question.wanted.effect}` here, or one that contains a secret,"
-        raise CliError(f"{why} can only be approved once; leave out --for-session.")
+        raise CliError(
+            "this call can only be approved once: it destroys, acts elsewhere, contains a secret, or may run files "
+            "that menugate cannot tell. Leave out --for-session."
+        )
     if question.is_unread and not question.is_lapsed(time.time_ns()):
         raise CliError(
             f"the question `{question.id}` is too long for a list or a form, and you have not seen all of it. "

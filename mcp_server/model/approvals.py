@@ -110,7 +110,7 @@ class ApprovedCall(Struct, frozen=True):
             else f"{similar} and may be approved for a session"
         )
         if self.exact and self.moment.changed:
-            calls += ", while the files that the question names stay the same; files that these load may change"
+            calls += ", while the files that the question names stay the same (files that these load may change)"
         return f"{calls}, in this session, until its run or stage ends, the posture changes or the approval expires"
 
     @classmethod

@@ -262,7 +262,10 @@ def test_an_approval_for_the_session_says_that_loaded_files_may_change(loading: 
         return said(client.call("bash", command="./loads.sh"))
 
     scope = approve(loading, home, run(), "--for-session")
-    assert "while the files that the question names stay the same; files that these load may change" in scope
+    assert (
+        "while the files that the question names stay the same (files that these load may change), in this session"
+        in scope
+    )
     client.call("Write", file_path="note", content="")
     assert FINE in run()
     (loading / "loads.sh").write_text("#!/bin/sh\necho said: evil\n")
