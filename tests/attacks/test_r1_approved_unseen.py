@@ -156,9 +156,11 @@ def test_what_was_typed_ahead_is_no_answer(workspace: Path, home: Path, tmp_path
     """A model may have you paste two lines, the second of which is the answer to the first."""
     config = tmp_path / "allowed.yaml"
     config.write_text("{}\n")
+    (workspace / "release.sh").write_text("#!/bin/sh\n")
+    (workspace / "release.sh").chmod(0o755)
     with pipe(workspace, home, "--mode", "swe", "--config", str(config)) as one:
         one.hello()
-        id = asks(one, "bash", command="docker ps")
+        id = asks(one, "bash", command="./release.sh")
         words = ("approve", id, *flags, "--config", str(config))
         told = typed(workspace, home, *words, ahead="y\nalways\ny\n", answer="no")
         assert told.code == 1

@@ -362,7 +362,12 @@ def test_both_scopes_at_once_are_one_too_many(workspace: Path, home: Path, menug
 @pytest.mark.parametrize(
     ("tool", "arguments", "covers"),
     [
-        ("bash", {"command": LINE}, "this `bash` call and every repetition of it"),
+        (
+            "bash",
+            {"command": LINE},
+            "this `bash` call and every repetition of it, while the files that the question names stay the same (files "
+            "that these load may change)",
+        ),
         (
             "Write",
             {"file_path": "new.md", "content": "a\n"},

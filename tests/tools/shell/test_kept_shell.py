@@ -154,6 +154,7 @@ def test_an_approval_is_bound_to_the_files_that_the_line_runs(
     program = at_normal.workspace / planted.get(line, "release.sh")
     program.write_text("echo one\n")
     program.chmod(0o755)
+    (at_normal.workspace / "spare").touch()
     first = asked(at_normal, line, **how)
     question = typed(at_normal.workspace, at_normal.home, "approvals", "show", first).out
     assert hashlib.sha256(b"echo one\n").hexdigest() in question

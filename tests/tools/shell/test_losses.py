@@ -17,7 +17,17 @@ ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "
 
 @pytest.fixture
 def repository(workspace: Path) -> Path:
-    for name in ("lib/a.py", "lib/b.py", "build/x", "build/deep/y", "clone/.git/HEAD", "clone/z", "docs/n"):
+    for name in (
+        "lib/a.py",
+        "lib/b.py",
+        "build/x",
+        "build/deep/y",
+        "clone/.git/HEAD",
+        "clone/z",
+        "docs/n",
+        "other/a.py",
+        "other/lib/z",
+    ):
         path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("12345\n")
