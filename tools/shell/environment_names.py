@@ -1,7 +1,9 @@
 """Which variables may a line give to the project's programs? Those whose name means something to the project alone.
 
 Nobody can list every variable that makes some program load a file or start another one. So a name is refused if it is
-one of the shell's own, or if a part of it is a word that such variables have: a fault here costs a question.
+one of the shell's own, or if a part of it is a word that such variables have: a fault here costs a question. With any
+other name, numbers and yes or no are harmless, because they name nothing; words and addresses are only if the name says
+that they are meant, as in `APP_ENV=test` and `DATABASE_URL=…`.
 """
 
 import re
@@ -28,6 +30,7 @@ JAVA JAVAC JAVADOC LATEX LD LDC LESS LESSCLOSE LESSOPEN LEX LIPO LN LPR M2C MAGI
 OBJC OBJCOPY OBJDUMP OTOOL PDFLATEX PERL PHP PIP PYTHON PYTHON2 PYTHON3 RANLIB READELF RM RSYNC RUBY RUSTC RUSTDOC
 RUSTFMT SED
 SSH STRIP SUDO SVN SWIG SWIFT TANGLE TAPE TAR TEX TEXI2DVI UNZIP VIM WEAVE WINDRES XZ YACC YFLAGS ZIP ZSTD
+TARGET_ARCH TARGET_MACH LOADLIBES LDLIBS OUTPUT_OPTION
 """
 """In `make`, and in many build scripts, such a name stands for the program to start."""
 SINGLE = frozenset(SHELL_NAMES.split()).union(TOOL_NAMES.split())
@@ -61,6 +64,15 @@ BEGINNING_LETTERS = re.compile(
     "PYTHON|GO(?!OGLE)[A-Z]|GIT(?!HUB_|LAB_)|BASH|LD(?!AP)|DYLD|MAKE|PERL|RUBY|JAVA|NODE|NPM|GLIBC|MALLOC|RUST|PS[0-9]|HIST"
 )
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*")
+TELLING_NOTHING = re.compile(r"(?:-?\d+(?:\.\d+)?|true|false|yes|no|on|off)?", re.IGNORECASE)
+WORD_NAME = re.compile(
+    r"(?:[A-Za-z0-9]+_)*(?:ENV|ENVIRONMENT|STAGE|LEVEL|REGION|ZONE|LOCALE|LANGUAGE|COLOR|TOKEN|KEY|SECRET|PASSWORD"
+    r"|USER|PORT|PROFILE|SEED|TAG|BRANCH)",
+    re.IGNORECASE,
+)
+WORD_VALUE = re.compile(r"[\w.:+-]*")
+ADDRESS_NAME = re.compile(r"(?:[A-Za-z0-9]+_)*(?:URL|URI|DSN)", re.IGNORECASE)
+ADDRESS_VALUE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://.*", re.IGNORECASE | re.DOTALL)
 PLAIN_VALUE = re.compile(
     r"[\w ./:@%+=,~^-]*"
     r"|[a-z][a-z0-9+.-]*://[\w./:@%+=,~^-]*(?:\?[\w./:@%+=,~^-]*(?:&\w+=[\w./:@%+,~^-]*)*)?"
@@ -83,3 +95,13 @@ def is_ordinary_name(name: str) -> bool:
 
 def is_plain_value(value: str) -> bool:
     return PLAIN_VALUE.fullmatch(value) is not None
+
+
+def names_nothing_to_run(name: str, value: str) -> bool:
+    """True of a plain value that can name neither a file nor a program."""
+    return (
+        name in HARMLESS
+        or TELLING_NOTHING.fullmatch(value) is not None
+        or (WORD_NAME.fullmatch(name) is not None and WORD_VALUE.fullmatch(value) is not None)
+        or (ADDRESS_NAME.fullmatch(name) is not None and ADDRESS_VALUE.fullmatch(value) is not None)
+    )

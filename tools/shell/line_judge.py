@@ -60,6 +60,8 @@ REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
 STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
 """Below the current folder, or in the temporary folder that belongs to the command alone."""
+SCOPED = frozenset(("npm", "pnpm", "yarn", "bun", "deno", "go", "composer"))
+"""Names of their packages may begin with `@`. Others read more arguments from a file that is named so."""
 HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 
 
@@ -158,6 +160,8 @@ class LineJudge:
         """What is built or tested elsewhere is not the project."""
         for word in words:
             place = word.rpartition("=")[2]
+            if word.startswith("@") and program not in SCOPED:
+                raise NeedsApproval(f"{quote_text(word)} may be a file with more options")
             if is_certain(place) and leads_out(self.folder, place):
                 raise NeedsApproval(f"{quote_text(word)} leads out of the workspace")
         if self.is_outside or self.folder.split("/")[0] == "..":

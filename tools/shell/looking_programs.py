@@ -77,8 +77,8 @@ DOCKER = {
     "compose": allow_first_word(COMPOSE),
 }
 KUBECTL_SHOWS = allow_exactly(
-    r"(?!.*secret)[\w./,:-]*|-[AwL]|-n|-l|-c|--(?:all-namespaces|show-labels|no-headers|watch|previous|short|client)"
-    r"|--(?:namespace|selector|field-selector|tail|since|sort-by|container)(?:=(?!.*secret)[\w./,=:!{}-]*)?"
+    r"(?!.*(?i:secret))[\w./,:-]*|-[AwL]|-n|-l|-c|--(?:all-namespaces|show-labels|no-headers|watch|previous|short|client)"
+    r"|--(?:namespace|selector|field-selector|tail|since|sort-by|container)(?:=(?!.*(?i:secret))[\w./,=:!{}-]*)?"
     r"|-o=?(?:wide|name|json|yaml)?|--output=(?:wide|name|json|yaml)"
 )
 KUBECTL = {
@@ -185,7 +185,7 @@ LOOKING: dict[str, Fits] = {
     "factor": allow_names,
     "cal": allow_names,
     "numfmt": allow_only("--(?:to|from|suffix|padding|field)(?:=.*)?"),
-    "iconv": allow_only("-[ftc].*|-l|--(?:from-code|to-code|list)(?:=.*)?"),
+    "iconv": allow_only("-[ft].*|-[cl]|--(?:from-code|to-code|list)(?:=.*)?"),
     "xmllint": require_word(
         allow_exactly(rf"--(?:noout|format|xpath|html|nonet)|{FILE}|[/@\w\[\]()='*:. -]+"),
         "--noout",

@@ -172,7 +172,7 @@ PROJECT: dict[str, Fits] = {
     ),
     "cargo": lambda words: (
         words[:1] in (("metadata",), ("pkgid",), ("locate-project",), ("update",), ("add",), ("nextest",))
-        and not any(may_become_option(word) for word in words)
+        and not any(may_become_option(word) or word.startswith(("--config", "@")) for word in words)
     ),
     "go": allow_first_word(
         {

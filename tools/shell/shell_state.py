@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mcp_server.model.processes import PROJECT_PROGRAMS
 from mcp_server.model.text import quote_text
-from tools.shell.environment_names import is_ordinary_name, is_plain_value
+from tools.shell.environment_names import is_ordinary_name, is_plain_value, names_nothing_to_run
 from tools.shell.variables import ENVIRONMENT, is_own_variable
 
 REPORTS = (
@@ -129,7 +129,8 @@ def _is_harmless(name: str, declared: str) -> bool:
         return False
     if is_own_variable(name):
         return "x" not in flags
-    return is_ordinary_name(name) and is_plain_value(read_value(declared))
+    value = read_value(declared)
+    return is_ordinary_name(name) and is_plain_value(value) and names_nothing_to_run(name, value)
 
 
 def _is_project_path(before: str, after: str, root: str) -> bool:

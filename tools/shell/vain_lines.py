@@ -23,8 +23,9 @@ STOPPING = frozenset(("&&", "|"))
 STARTING_ONE = frozenset(("timeout", "nice", "time", "stdbuf", "env"))
 RAISING = frozenset(("sudo", "su", "doas", "pkexec"))
 SCRIPT_RUNNERS = frozenset("bash sh dash zsh python python3 node ruby perl php . source".split())  # noqa: SIM905
-SOURCING = frozenset((".", "source"))
+SEARCHING = frozenset((".", "source", "bash", "sh", "dash", "zsh"))
 READERS = frozenset("cat head tail wc ls stat file cp mv rm rmdir cd sort".split())  # noqa: SIM905
+NO_FILE = re.compile(r"/dev/null|\d+|-")
 LAST_IS_NEW = frozenset(("cp", "mv"))
 OPERANDS_NEEDED = frozenset(("rm", "rmdir", "cp", "mv"))
 PLAIN_FLAGS = {
@@ -63,7 +64,10 @@ def find_failure(line: ShellLine, folder: str, around: Surroundings) -> str:
 def _read_words(command: ShellCommand) -> tuple[str, ...]:
     """Return the words behind assignments; nothing if one of them is not plain."""
     words = [word for word in command.words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)]
-    if any(word.role is WordRole.ASSIGNMENT and word.text.startswith("PATH") for word in command.words):
+    if any(word.role is WordRole.ASSIGNMENT and "PATH" in word.text.partition("=")[0] for word in command.words):
+        return ()
+    # A redirection makes its file before the program looks for it.
+    if any(word.role is WordRole.TARGET and not NO_FILE.fullmatch(word.text) for word in command.words):
         return ()
     if command.nested or not words or any(word.role is not WordRole.WORD for word in words):
         return ()
@@ -107,7 +111,12 @@ def _find_missing_program(name: str, folder: str, around: Surroundings) -> str:
 
 
 def _find_missing_script(name: str, rest: Sequence[str], folder: str, around: Surroundings) -> str:
-    if not rest or not _is_path(rest[0]) or (name in SOURCING and "/" not in rest[0] and around.has_program(rest[0])):
+    if not rest or not _is_path(rest[0]):
+        return ""
+    # A shell looks among the programs, too, and `node` tries the endings of its modules.
+    if (name in SEARCHING and "/" not in rest[0] and around.has_program(rest[0])) or (
+        name == "node" and not posixpath.splitext(rest[0])[1]
+    ):
         return ""
     missing = not around.find_kind(_place(folder, rest[0]))
     return f"there is no file {quote_text(rest[0])}" if missing else ""

@@ -4,7 +4,7 @@ import re
 
 from mcp_server.model.shell import ShellCommand, ShellWord
 from mcp_server.model.text import quote_text
-from tools.shell.environment_names import PROJECT_LOADS, is_ordinary_name, is_plain_value
+from tools.shell.environment_names import PROJECT_LOADS, is_ordinary_name, is_plain_value, names_nothing_to_run
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 LOADING = frozenset(("PYTHONPATH", "NODE_PATH"))
@@ -74,6 +74,8 @@ def judge_variable(name: str, value: str | None, exported: bool) -> CommandKind:
         raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
     if value is None or not is_plain_value(value):
         raise NeedsApproval(f"what {quote_text(name)} is set to is more than plain text")
+    if not names_nothing_to_run(name, value):
+        raise NeedsApproval(f"{quote_text(f'{name}={value}')} may name what runs")
     # An exported one may be set again without `export`.
     return CommandKind.BUILDS if exported or name in PROJECT_LOADS else CommandKind.READS
 

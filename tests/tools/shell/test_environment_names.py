@@ -2,7 +2,14 @@
 
 import pytest
 
-from tools.shell.environment_names import ENDINGS, HARMFUL_WORDS, SINGLE, is_ordinary_name, is_plain_value
+from tools.shell.environment_names import (
+    ENDINGS,
+    HARMFUL_WORDS,
+    SINGLE,
+    is_ordinary_name,
+    is_plain_value,
+    names_nothing_to_run,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,3 +36,27 @@ def test_a_value_is_plain_text() -> None:
         assert is_plain_value(value), value
     for value in ("$x", "`x`", "a;b", "a|b", "a&b", "a\nb", "'a'", '"', "(a)", "a>b", "http://h?a&b", "\\", "*", "{a}"):
         assert not is_plain_value(value), value
+
+
+SAYS = (
+    "FOO=1",
+    "FOO=",
+    "X=-1.5",
+    "FOO=True",
+    "APP_ENV=test",
+    "LOG_LEVEL=debug",
+    "API_TOKEN=a.b-c",
+    "db_url=mysql://h/x",
+)
+MAY_RUN = """
+FOO=./x FOO=x Foo_DIR=evil GCCGO=./e PROTOC=e USE_BAZEL_VERSION=/w/e ASDF_NODEJS_VERSION=path:/w/e CscToolExe=./e
+MPLBACKEND=module://e TEST=./e.rb MVNW_REPOURL=file:///w/e APP_URL=file:///w/e APP_ENV=../e APP_ENV=a/b DUNE_WORKSPACE=e
+WEBPACK_PACKAGE=./e HOSTCC=./e CUDACXX=e NASM=e OCAMLPARAM=_,pp=./e APP_URL=e
+"""
+
+
+def test_a_value_names_nothing_to_run_unless_its_name_says_what_it_is() -> None:
+    for setting in SAYS:
+        assert names_nothing_to_run(*setting.split("=", 1)), setting
+    for setting in MAY_RUN.split():
+        assert not names_nothing_to_run(*setting.split("=", 1)), setting

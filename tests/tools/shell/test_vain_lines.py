@@ -6,7 +6,7 @@ from tools.shell.lines import read_line
 from tools.shell.vain_lines import Surroundings, find_failure
 
 KINDS = {"a.txt": "file", "run.sh": "program", "src": "directory", "src/run.sh": "program", "link": "link"}
-PROGRAMS = {"ls", "cat", "rm", "mv", "cp", "bash", "python3", "timeout", "env", "sudo", "touch", "/usr/bin/ls"}
+PROGRAMS = {"ls", "cat", "rm", "mv", "cp", "bash", "python3", "timeout", "env", "sudo", "node", "touch", "/usr/bin/ls"}
 
 
 def find(line: str, folder: str = ".", root: bool = False) -> str:
@@ -30,6 +30,8 @@ def find(line: str, folder: str = ".", root: bool = False) -> str:
         ("cd nosuch && rm a.txt", "there is no folder `nosuch`"),
         ("rm -r nosuch other", "there is no file `nosuch`"),
         ("mv nosuch a.txt", "there is no file `nosuch`"),
+        ("node nosuch.js", "there is no file `nosuch.js`"),
+        ("rm nosuch 2>/dev/null", "there is no file `nosuch`"),
         ("rm", "`rm` names no file"),
         ("sudo ls", "`sudo` cannot get other privileges in a sandbox"),
     ],
@@ -52,6 +54,11 @@ def test_a_line_whose_first_command_fails_cannot_succeed(line: str, why: str) ->
             "rm -f nosuch",
         ),
         *(
+            "rm new > new",
+            "mv new a.txt >new",
+            "bash ls src",
+            "CDPATH=src cd inner && rm x",
+            "node nosuch",
             "rm *",
             "rm $x",
             "rm ../x",
