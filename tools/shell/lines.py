@@ -350,7 +350,8 @@ class _LineReader:
         try:
             self.documents.append(_parse_line(body, self.depth + 1, None))
         except NotUnderstood:
-            if not CLOSED.fullmatch(body):
+            # Nothing in a literal document is worked out, so that an apostrophe there opens nothing.
+            if not self.literal and not CLOSED.fullmatch(body):
                 raise
             self.documents.append(read_roughly(body))
 
