@@ -46,10 +46,6 @@ SHELL = re.compile(r"(?:ba|da|z|k)?sh")
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 INTERPRETER = re.compile(r"ruby|perl[\d.]*|lua[\d.]*|php[\d.]*|tclsh[\d.]*|node(?:js)?|julia|Rscript|tsx|ts-node")
 DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local"))
-PLAIN_VALUE = re.compile(r"-?\d+|true|false|yes|no|on|off|\w+://.*", re.IGNORECASE)
-"""It says nothing of a file that could be run."""
-NAMING = re.compile("PATH|HOME|ENV|FILE|DIR|CONFIG|RC|PRELOAD|OPT|ROOT|IFS|SHELL|LIB")
-"""A variable of such a name may name one, whatever its value looks like."""
 
 ANY_WORDS = """
 basename base64 bunzip2 bzip2 cat chgrp chmod chown cksum clang-format cmp comm cp curl cut date dd df diff dirname du
@@ -166,13 +162,10 @@ def _judge_unknown(command: ShellCommand, depth: int, reason: str) -> Runs:
 
 
 def _is_plain_setting(word: ShellWord, exported: bool) -> bool:
-    value = word.text.partition("=")[2]
     try:
         judge_assignment(word, exported)
     except NeedsApproval:
-        name = word.text.partition("=")[0]
-        is_plain = word.known and not set(QUOTED.sub("", word.source)) & EXPANDED
-        return is_plain and not NAMING.search(name) and PLAIN_VALUE.fullmatch(value) is not None
+        return False
     return True
 
 
@@ -225,8 +218,7 @@ def _skip_environment(words: Sequence[str]) -> list[tuple[str, ...]] | None:
     at = 0
     while at < len(words) and re.fullmatch(r"[A-Za-z_]\w*=.*", words[at], re.DOTALL):
         variable, _, value = words[at].partition("=")
-        if not (is_certain(words[at]) and PLAIN_VALUE.fullmatch(value)):
-            judge_variable(variable, value if is_certain(words[at]) else None, exported=True)
+        judge_variable(variable, value if is_certain(words[at]) else None, exported=True)
         at += 1
     return [tuple(words[at:])] if at < len(words) and words[at][:1] != "-" else None
 
