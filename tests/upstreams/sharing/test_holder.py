@@ -64,7 +64,7 @@ async def test_an_unused_instance_stops_when_nobody_uses_it(tmp_path: Path) -> N
             await anyio.sleep(0.1)
             assert count(holder, guest) == 1
         assert await async_becomes_true(lambda: count(holder, guest) == 0)
-        assert not list((tmp_path / "keys" / "instances").iterdir())
+        assert await async_becomes_true(lambda: not list((tmp_path / "keys" / "instances").iterdir()))
         await guest.servers.call_tool("raw", "two", {}, caller())
         assert (count(holder), count(guest)) == (0, 1)
 
