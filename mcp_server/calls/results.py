@@ -75,7 +75,7 @@ def append_note(ending: Ending, note: str) -> Ending:
 
 
 def leave_out_long_pictures(done: Done, limit: int) -> Done:
-    """Leave out the pictures for which the client's messages have no room: it would take none of the result."""
+    """Leave out pictures too large for the client's messages. With them, it would reject the whole result."""
     room = limit - len(done.text)
     kept = list[Picture | Raw]()
     for block in done.blocks:

@@ -202,7 +202,7 @@ def show_versions(before: "PackageLock | None", after: "PackageLock", changes: S
 def take_over(
     arguments: argparse.Namespace, settings: "Settings", package: "MountPackage", preview: "ApprovalPreview"
 ) -> None:
-    """Take your yes, and put the new version in the place of the old one, which stays until then."""
+    """Ask you, then replace the old version with the new one."""
     from mcp_server.cli.upstream_approval import confirm, keep_approval
     from mcp_server.state.upstream_packages import drop_next, put_lock, remove_places
 

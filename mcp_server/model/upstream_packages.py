@@ -103,7 +103,7 @@ class PackageFacts(Struct, frozen=True):
     repository: str = ""
     """Where the package says its source is."""
     withdrawn: str = ""
-    """Why it should no longer be used; empty if nothing is said."""
+    """Why nobody should use it any more; empty if the registry names no reason."""
     unknown: str = ""
     """Why the registry said nothing."""
 

@@ -129,7 +129,7 @@ def _read_option(runner: _KeptRunner, reading: _Reading, words: list[str]) -> No
 
 
 def _normalize(installer: Installer, spec: str) -> tuple[str, str]:
-    """Return the package's name, and what the installer is told."""
+    """Return the package's name, and the words to give to the installer."""
     if installer is Installer.NPM:
         found = NPM_SPEC.fullmatch(spec)
         if found is None or spec.startswith((".", "/", "~")):

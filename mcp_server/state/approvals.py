@@ -196,12 +196,12 @@ def find_last_change(view: View) -> tuple[int, str] | None:
         )
         for row in rows:
             call = json.loads(row["body"])
-            if call.get("effect") not in READING and not _knows_person_what_changed(view, call):
+            if call.get("effect") not in READING and not _is_known_to_person(view, call):
                 return row["seq"], str(call["tool"])
     return None
 
 
-def _knows_person_what_changed(view: View, call: Mapping[str, Any]) -> bool:
+def _is_known_to_person(view: View, call: Mapping[str, Any]) -> bool:
     """True for what they run at a terminal, and for what they were asked about: questions may be open side by side."""
     approval = find_approval(view, call["approval"]) if call.get("approval") else None
     return call.get("transport") == BY_HAND or (approval is not None and approval.scope is ApprovalScope.ONCE)

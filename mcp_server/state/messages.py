@@ -95,8 +95,8 @@ def is_reply_to(message: Message, session: Session) -> bool:
 
 
 def is_reply_for(message: Message, session: Session, connected: Collection[str]) -> bool:
-    """True if the next result of this session's place takes the reply along: also the reply to a session whose client
-    has left, and to which no handle leads back."""
+    """True if this session's next result should carry the reply. That includes a reply to a session whose client has
+    left and that no handle can reach again."""
     if is_reply_to(message, session):
         return True
     is_left = not message.by_handle and parse_session_id(message.session) not in connected

@@ -1,4 +1,4 @@
-"""Is a server's package fetched once, kept, and exchanged only after your yes?"""
+"""Is a server's package fetched once, kept, and replaced only when you approve?"""
 
 import json
 import shutil

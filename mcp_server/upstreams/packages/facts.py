@@ -96,7 +96,7 @@ def name_person(said: Any) -> str:
 
 
 def read_date(text: Any) -> int:
-    """Return seconds since 1970; 0 if nothing is said."""
+    """Return seconds since 1970; 0 if there is no date."""
     if not isinstance(text, str) or not text:
         return 0
     found = datetime.fromisoformat(text.replace("Z", "+00:00"))
