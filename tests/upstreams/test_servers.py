@@ -91,6 +91,8 @@ async def test_a_session_that_expired_is_opened_again(tmp_path: Path) -> None:
     server = FarServer.start(tmp_path / "errors")
     async with grounded(tmp_path, server.mount("http", ProtocolEra.LEGACY)) as ground:
         await ground.servers.call_tool("ordinary", "echo", {}, caller())
+        # Nothing is under way any more: not even the list of its tools, which is read beside the first call.
+        await ground.servers.get_catalogue("ordinary", caller())
         server.stop()
         server = FarServer.start(tmp_path / "errors", server.port)
         # The new process knows nothing of the session; nothing ran there, so the call may be sent again.

@@ -52,22 +52,26 @@ def find_failure(line: ShellLine, folder: str, around: Surroundings) -> str:
     *ahead, last = line.commands
     if not line.listed or any(command.joined not in STOPPING for command in ahead) or last.joined.strip():
         return ""
-    words = _read_words(line.commands[0])
+    first = line.commands[0]
+    words = _read_words(first)
     while words and words[0] in STARTING_ONE:
         started = _start(words)
         if started is None:
             return ""
         words = started
-    return _find_failure(words, folder, around) if words else ""
+    if not words:
+        return ""
+    # A redirection makes its file before the program looks for it, but no program.
+    makes_file = any(word.role is WordRole.TARGET and not NO_FILE.fullmatch(word.text) for word in first.words)
+    return _find_missing_program(words[0], folder, around) or (
+        "" if makes_file else _find_failure(words[0], words[1:], folder, around)
+    )
 
 
 def _read_words(command: ShellCommand) -> tuple[str, ...]:
     """Return the words behind assignments; nothing if one of them is not plain."""
     words = [word for word in command.words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)]
     if any(word.role is WordRole.ASSIGNMENT and "PATH" in word.text.partition("=")[0] for word in command.words):
-        return ()
-    # A redirection makes its file before the program looks for it.
-    if any(word.role is WordRole.TARGET and not NO_FILE.fullmatch(word.text) for word in command.words):
         return ()
     if command.nested or not words or any(word.role is not WordRole.WORD for word in words):
         return ()
@@ -84,10 +88,7 @@ def _start(words: Sequence[str]) -> tuple[str, ...] | None:
     return started[0] if started and is_certain(started[0][0]) and PROGRAM.fullmatch(started[0][0]) else None
 
 
-def _find_failure(words: Sequence[str], folder: str, around: Surroundings) -> str:
-    name, rest = words[0], words[1:]
-    if why := _find_missing_program(name, folder, around):
-        return why
+def _find_failure(name: str, rest: Sequence[str], folder: str, around: Surroundings) -> str:
     if name in RAISING and not around.may_gain_privileges:
         return f"{quote_text(name)} cannot get other privileges in a sandbox"
     if name in SCRIPT_RUNNERS:

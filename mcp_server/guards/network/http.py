@@ -5,6 +5,7 @@ Loaded with the first request, because loading the HTTP library takes longer tha
 
 import asyncio
 import re
+import select
 import ssl
 from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -71,8 +72,17 @@ class EgressStream(httpcore2.AsyncNetworkStream):
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":
             # Of a connection that is kept: that the other side has closed it.
-            return self._reader.at_eof()
+            return self._reader.at_eof() or _has_news(self._writer.get_extra_info("socket").fileno())
         return self._writer.get_extra_info("ssl_object") if info == "ssl_object" else None
+
+
+def _has_news(socket: int) -> bool:
+    """True if bytes, an end or a reset wait there that the event loop has not read yet."""
+    if socket < 0:
+        return True
+    waiting = select.poll()
+    waiting.register(socket, select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 @dataclass

@@ -38,6 +38,8 @@ ASKED = (
     "/nosuch/program",
     "rm -f nosuch",
     "nosuch || rm x",
+    "rm nosuch > nosuch",
+    "sh nosuch > nosuch",
     "nosuch & rm x",
     "rm nosuch plain.md",
     "touch x && rm x",
