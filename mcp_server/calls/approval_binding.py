@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 from msgspec import Struct
@@ -182,13 +182,14 @@ async def rehearse_call(tool: Tool, context: Context, given: Arguments) -> Probl
 # approval is used.
 
 
+LookUpDemand: TypeAlias = Callable[[Context, Arguments, Demand], Awaitable[Demand | None]]
+
+
 async def look_up_demand(
-    tool: Tool, context: Context, given: Arguments, failed: Callable[[BaseException], None]
-) -> Demand | Problem:
-    """Return what the call needs where it would run, or why it stops."""
-    there = tool.demand_there
-    assert there is not None, "only a tool with `demand_there` gets here"
-    return await _look_up(tool, lambda arguments: there(context, arguments, context.demand), given, failed)
+    tool: Tool, look: LookUpDemand, context: Context, given: Arguments, failed: Callable[[BaseException], None]
+) -> Demand | Problem | None:
+    """Return what the call needs, given what is where it would run, or why it stops."""
+    return await _look_up(tool, lambda arguments: look(context, arguments, context.demand), given, failed)
 
 
 async def look_up_facts(

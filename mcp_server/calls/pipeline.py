@@ -13,10 +13,11 @@ from anyio import to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_server.calls.approval_binding import collect_targets, look_up_demand, look_up_facts, rehearse_call
+from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
 from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
+from mcp_server.calls.demands import decide_there
 from mcp_server.calls.documents import NOBODY_COMES_BACK
 from mcp_server.calls.ledger import CallRecord, LedgerRecorder
 from mcp_server.calls.menus import Navigators
@@ -45,7 +46,7 @@ from mcp_server.model.reports import LATEST, format_summary_address
 from mcp_server.model.results import Code, Ending, Problem, Question, Refusal, has_failed
 from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
-from mcp_server.policy.decision import decide
+from mcp_server.policy.decision import DecisionCase, decide
 from mcp_server.policy.refusals import explain_mode_not_entered
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, PostureMoved, RunPaused
 
@@ -172,15 +173,12 @@ class Pipeline(Struct, frozen=True):
         judged = Call(call.tool.name, call.arguments, approved, spent, within, call.led, call.beneath)
         policy, session = self.current_policy.policy, replace(live.session, mode=mode.name) if mode else live.session
         # The tool of another server may have disappeared since.
-        decision = decide(policy.tools.get(call.tool.name), judged, session, posture, policy)
-        if mode or decision.verdict is not Verdict.ALLOW or not call.tool.looks_there(call.arguments):
+        tool = policy.tools.get(call.tool.name)
+        decision = decide(tool, judged, session, posture, policy)
+        if mode or tool is None or tool.demand_there is tool.demand_known is None:
             return decision
-        # Earlier calls may have left something where it would run.
-        context = self._build_context(call, posture, decision, 0)
-        there = await look_up_demand(call.tool, context, call.arguments, partial(self.failed, call.tool.name))
-        if isinstance(there, Problem):
-            return Decision(Verdict.DENY, Layer.CONFIRMATION, there.code, there.message, there.way_out)
-        return decide(call.tool, replace(judged, demand=there), session, posture, self.current_policy.policy)
+        case, failed = DecisionCase(tool, judged, session, posture, policy), partial(self.failed, tool.name)
+        return await decide_there(case, decision, lambda found: self._build_context(call, posture, found, 0), failed)
 
     async def enter_carried_mode(self, call: ResolvedCall, carrier: Tool) -> ResolvedCall | Ending:
         """Enter the carrier's mode, if it names one, unless the carrier itself is forbidden."""

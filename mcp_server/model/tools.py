@@ -245,6 +245,9 @@ class Tool:
     demand_there: Callable[["Context", Arguments, Demand], Awaitable[Demand]] | None = None
     """Looks where a call that `stays` would run, and returns what it needs there, given its demand. It may need more
     than its arguments show, because of what earlier calls left there. Called only for a call that may run otherwise."""
+    demand_known: Callable[["Context", Arguments, Demand], Awaitable[Demand | None]] | None = None
+    """Looks at the workspace before the user is asked, and returns what the call needs given what is there: less than
+    its arguments alone show, or None for the same. Called only for a call that would ask; it may only read."""
     written: str | None = None
     """How menus and rules refer to the tool, if not by its name: `server:tool` for a tool of an upstream server."""
     subject: tuple[str, RuleSubject] | None = None

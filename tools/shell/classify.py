@@ -21,6 +21,7 @@ from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
 from tools.shell.line_judge import LineJudge
 from tools.shell.lines import read_line
+from tools.shell.surroundings import Surroundings
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_CHARS = 4_000
@@ -39,7 +40,10 @@ class LineVerdict(Struct, frozen=True):
 
 
 def demand_running(args: Arguments) -> Demand:
-    verdict = classify_line(args["command"], args.get("exec_dir") or ".")
+    return build_demand(args, classify_line(args["command"], args.get("exec_dir") or "."))
+
+
+def build_demand(args: Arguments, verdict: LineVerdict) -> Demand:
     # In a shell that stays open a line is only as harmless as everything typed there before.
     stays = bool(args.get("bash_id") or args.get("shell_id") or args.get("run_in_background"))
     if verdict.kind is CommandKind.READS and not stays:
@@ -66,18 +70,18 @@ def demand_approval(line: str, because: str) -> Demand:
 
 
 @lru_cache(maxsize=16)
-def classify_line(line: str, folder: str = ".") -> LineVerdict:
+def classify_line(line: str, folder: str = ".", around: Surroundings | None = None) -> LineVerdict:
     """`folder` is where it starts, below the workspace. Cached, because the list, the decision and the record ask about
-    the same line."""
+    the same line; what is looked up for a call is new each time."""
     try:
-        return LineVerdict(_judge_text(line, folder))
+        return LineVerdict(_judge_text(line, folder, around))
     except NeedsApproval as reason:
         return LineVerdict(CommandKind.ASKED, str(reason))
 
 
-def _judge_text(text: str, folder: str) -> CommandKind:
+def _judge_text(text: str, folder: str, around: Surroundings | None) -> CommandKind:
     line = read_whole_line(text)
-    return LineJudge(*find_start(folder)).judge_line(line)
+    return LineJudge(*find_start(folder), around=around).judge_line(line)
 
 
 def read_whole_line(text: str) -> ShellLine:

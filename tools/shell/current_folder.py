@@ -1,6 +1,5 @@
 """In which folder will this line run, and in which shell? The same line means something else in another one."""
 
-import os
 import posixpath
 import re
 from collections.abc import Mapping
@@ -9,16 +8,19 @@ from anyio import to_thread
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
-from mcp_server.model.processes import PROJECT_PROGRAMS, Command
+from mcp_server.model.processes import Command
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_name
-from mcp_server.model.tools import Arguments
+from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
+from tools.shell.classify import build_demand, classify_line
 from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.lines import read_line
 from tools.shell.run_files import STANDS_IN
 from tools.shell.shells import ShellSession
-from tools.shell.vain_lines import Surroundings, find_failure
+from tools.shell.surroundings import look_around
+from tools.shell.vain_lines import find_failure
+from tools.shell.verdicts import CommandKind
 
 PLAIN_TEXT = re.compile(r"[\t\n\x20-\x7e]*")
 SYNTAX_OPTIONS = re.compile("extglob|shopt|alias|BASHOPTS")
@@ -56,6 +58,16 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
         return await read_shell_facts(ctx, shell, args.get("content", ""))
 
 
+async def demand_known(ctx: Context, args: Arguments, _: Demand) -> Demand | None:
+    """What does the line need, now that it can be looked up what the workspace holds? In a shell that stays open, its
+    folder is looked at later."""
+    if ctx.processes.profile.covers(Profile.TRUSTED):
+        return None
+    folder = args.get("exec_dir") or "."
+    verdict = await to_thread.run_sync(classify_line, args["command"], folder, look_around(ctx))
+    return build_demand(args, verdict) if verdict.kind is not CommandKind.ASKED else None
+
+
 async def _raise_if_vain(ctx: Context, text: str, folder: str) -> None:
     """Refuse a line that cannot succeed. One with odd characters is for the user to see."""
     if not PLAIN_TEXT.fullmatch(text):
@@ -69,12 +81,7 @@ async def _raise_if_vain(ctx: Context, text: str, folder: str) -> None:
         return
     if not line.commands:
         return
-    around = Surroundings(
-        lambda name: _has_program(ctx, name),
-        lambda path: _find_kind(ctx, path),
-        ctx.processes.profile is Profile.UNRESTRICTED or os.geteuid() == 0,
-    )
-    if why := await to_thread.run_sync(find_failure, line, folder, around):
+    if why := await to_thread.run_sync(find_failure, line, folder, look_around(ctx)):
         missing = f"{why[0].upper()}{why[1:]}, so the line cannot succeed. Nothing ran."
         raise Refusal(Problem(Code.NOT_FOUND, missing, "Check the name, or what the line expects."))
 
@@ -86,20 +93,6 @@ async def _find_syntax_error(ctx: Context, text: str) -> str:
     found = await ctx.processes.run(Command(("bash", "-n", "-c", text), read_only=True, seconds=SYNTAX_SECONDS))
     said = escape_name(found.err.decode("utf-8", "replace").strip().split("\n")[0])
     return said if found.code and not found.timed_out and SYNTAX_ERROR.search(said) else ""
-
-
-def _has_program(ctx: Context, name: str) -> bool:
-    if ctx.processes.find_program(name):
-        return True
-    return "/" not in name and any(_find_kind(ctx, posixpath.join(place, name)) for place in PROJECT_PROGRAMS)
-
-
-def _find_kind(ctx: Context, path: str) -> str:
-    try:
-        entry = ctx.files.get_info(path)
-    except Refusal as refused:
-        return "" if refused.problem.code is Code.NOT_FOUND else "other"
-    return "program" if entry.kind == "file" and entry.mode & 0o111 else entry.kind
 
 
 async def _raise_unless_folder(ctx: Context, wanted: str | None) -> None:

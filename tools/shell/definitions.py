@@ -74,6 +74,7 @@ BASH = Tool(
     stages=ACTING,
     run=LazyFunction("tools.shell.bash:run_command"),
     demand=LazyFunction("tools.shell.classify:demand_running"),
+    demand_known=LazyFunction("tools.shell.current_folder:demand_known"),
     demand_there=LazyFunction("tools.shell.kept_shell:demand_in_shell"),
     confirmation=Confirmation.BY_ARGUMENTS,
     shut_in=True,

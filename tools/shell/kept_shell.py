@@ -23,6 +23,7 @@ from tools.shell.output import Capture
 from tools.shell.run_files import STANDS_IN, find_run_files
 from tools.shell.shell_state import MISLEADING, REPORTS, ShellState, describe_shell, find_other_meaning, parse_reports
 from tools.shell.shells import ShellSession
+from tools.shell.surroundings import look_around
 from tools.shell.verdicts import CommandKind
 
 PATIENCE = 3.0
@@ -135,7 +136,7 @@ async def demand_in_shell(ctx: Context, args: Arguments, demand: Demand) -> Dema
 
 async def judge_in_shell(ctx: Context, shell: ShellSession, line: str, demand: Demand) -> Demand:
     now = await read_state(shell) if shell.notes or not shell.child.find_current_folder() else shell.fresh
-    verdict = classify_line(line, _find_folder(ctx, shell, now))
+    verdict = classify_line(line, _find_folder(ctx, shell, now), look_around(ctx))
     if demand.confirm is None and verdict.kind is CommandKind.ASKED:
         demand = demand_approval(line, verdict.because)
     why = find_other_meaning(list_words(line), shell.fresh, now, ctx.files.root) if shell.notes else ""

@@ -17,12 +17,11 @@ from tools.shell.allowed_words import (
 )
 from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition
 from tools.shell.git_reads import is_reading_with_git
+from tools.shell.interpreters import read_python_call, runs_in_plain_sight
 from tools.shell.looking_programs import LOOKING
 from tools.shell.program_arguments import (
     Fits,
     is_certain,
-    is_pattern,
-    is_unknown,
     may_become_option,
     may_have_any_words,
 )
@@ -129,7 +128,6 @@ MODULES = frozenset(
 PACKAGES = tuple("install ci i add list ls outdated audit test t start run build lint".split())  # noqa: SIM905
 PIP = frozenset(("install", "list", "show", "freeze", "check"))
 NODE_TOOLS = frozenset("tsc eslint prettier jest vitest mocha".split())  # noqa: SIM905
-TEST_OPTION = re.compile("[^-].*|--test-name-pattern=.*|--watch")
 COVERAGE_OPTION = re.compile("--branch|--parallel-mode|-p|-a|--append|--(?:source|include|omit)=.*")
 NINJA_TOOLS = frozenset("query targets commands graph compdb deps list".split())  # noqa: SIM905
 MAVEN_WORD = re.compile(
@@ -138,37 +136,25 @@ MAVEN_WORD = re.compile(
 SCRIPT = re.compile(
     "(?:build|test|lint|start|dev|format|fmt|check|typecheck|type-check|ci|docs|prettier|eslint|tsc|jest)(?:[:-].*)?"
 )
-PYTHON_FLAGS = re.compile("-[uBIsSEOqb]+")
-CODE = {
-    **dict.fromkeys(("python", "python3"), frozenset(("-c",))),
-    "node": frozenset(("-e", "-p", "--eval", "--print")),
-}
-"""Programs that take code from an option. Code in the line counts like a file of the workspace."""
-
-
-def is_running_file(words: Sequence[str]) -> bool:
-    """It runs a file of the workspace, not code from an option."""
-    return bool(words) and re.fullmatch(r"(?!/)[\w./-]+\.\w+", words[0]) is not None and not words[0].startswith("-")
+runs_python_code = runs_in_plain_sight("python")
+runs_node_code = runs_in_plain_sight("node")
 
 
 def is_running_python(words: Sequence[str]) -> bool:
-    words = _skip_python_flags(words)
-    if len(words) > 1 and words[0] == "-m":
-        if words[1] == "json.tool" and (
-            len([one for one in words[2:] if one[:1] != "-"]) > 1 or not all(map(is_certain, words[2:]))
-        ):
-            return False  # the second file is written
-        if words[1] == "venv" and any(may_become_option(word) or word.startswith("--c") for word in words[2:]):
-            return False  # `--clear` deletes the folder
-        known = words[1] in MODULES or (words[1] == "pip" and words[2:3] != () and words[2] in PIP)
-        # A module is the program of the same name.
-        return known and (words[1] not in BUILDS or BUILDS[words[1]](words[2:]))
-    return is_running_file(words) or _has_code("python", words)
+    call = read_python_call(words)
+    return runs_python_code(words) or (
+        call is not None and bool(call.module) and is_known_module(call.module, call.rest)
+    )
 
 
-def is_running_node(words: Sequence[str]) -> bool:
-    tests = words[:1] == ("--test",) and all(TEST_OPTION.fullmatch(word) for word in words[1:])
-    return is_running_file(words) or tests or _has_code("node", words)
+def is_known_module(name: str, words: Sequence[str]) -> bool:
+    if name == "json.tool" and (len([one for one in words if one[:1] != "-"]) > 1 or not all(map(is_certain, words))):
+        return False  # the second file is written
+    if name == "venv" and any(may_become_option(word) or word.startswith("--c") for word in words):
+        return False  # `--clear` deletes the folder
+    known = name in MODULES or (name == "pip" and words[:1] != () and words[0] in PIP)
+    # A module is the program of the same name.
+    return known and (name not in BUILDS or BUILDS[name](words))
 
 
 def is_running_coverage(words: Sequence[str]) -> bool:
@@ -199,20 +185,6 @@ def is_running_script(words: Sequence[str]) -> bool:
     return words[:1] != ("run",) or (len(words) > 1 and SCRIPT.fullmatch(words[1]) is not None)
 
 
-def _skip_python_flags(words: Sequence[str]) -> Sequence[str]:
-    return tuple(dropwhile(PYTHON_FLAGS.fullmatch, words))
-
-
-def _has_code(program: str, words: Sequence[str]) -> bool:
-    return len(words) > 1 and words[0] in CODE[program] and not (is_unknown(words[1]) or is_pattern(words[1]))
-
-
-def reads_code(words: Sequence[str]) -> bool:
-    """Return whether this program runs its input, so that a here-document holds code in plain sight."""
-    rest = _skip_python_flags(words[1:])
-    return words[0] in CODE and (not rest or rest[0] == "-")
-
-
 def is_testing_with_tox(words: Sequence[str]) -> bool:
     """Its other commands run what the line names (`exec`), or install elsewhere (`devenv`)."""
     ahead = [*takewhile(lambda word: word != "--", words)]
@@ -230,8 +202,8 @@ KNOWN: dict[str, Fits] = {
     **dict.fromkeys(("phpunit", "rspec", "rubocop", "gradle"), may_have_any_words),
     "mvn": is_running_maven,
     **dict.fromkeys(("python", "python3"), is_running_python),
-    "node": is_running_node,
-    **dict.fromkeys(("ruby", "php", "perl"), is_running_file),
+    "node": runs_node_code,
+    **{name: runs_in_plain_sight(name) for name in ("ruby", "php", "perl")},
     **dict.fromkeys(("npm", "pnpm"), allow_among(*PACKAGES)),
     "yarn": lambda words: allow_among(*PACKAGES)(words) and is_running_script(words),
     **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),

@@ -4,23 +4,23 @@ The line is judged as the words between its separators, not as a tree: whatever 
 must be known, with its words, redirections, assignments and expansions. What is not known here needs approval.
 """
 
-import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
 from tools.shell.awk_programs import find_awk_danger
 from tools.shell.compilers import COMPILERS, find_compiled_file
 from tools.shell.conditions import join_conditions
-from tools.shell.known_commands import BUILDS, READS, reads_code
+from tools.shell.interpreters import INTERPRETERS
+from tools.shell.known_commands import BUILDS, READS
 from tools.shell.lines import read_line
+from tools.shell.place_judge import PlaceJudge
+from tools.shell.plain_sources import is_plain_input, is_plain_source, list_inputs
 from tools.shell.program_arguments import (
     is_certain,
-    is_pattern,
     is_unknown,
     may_become_option,
     read_argument,
@@ -56,27 +56,18 @@ WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
 """The project's own copy of a build tool."""
 ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
 SHELLS = frozenset(("bash", "sh", "dash"))
-REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
-STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
-INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
-"""Below the current folder, or in the temporary folder that belongs to the command alone."""
-SCOPED = frozenset(("npm", "pnpm", "yarn", "bun", "deno", "go", "composer"))
-"""Names of their packages may begin with `@`. Others read more arguments from a file that is named so."""
-HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 
 
 @dataclass
-class LineJudge:
+class LineJudge(PlaceJudge):
     """Judges one line."""
 
-    folder: str = "."
-    """Where it is by now, below the workspace."""
-    left: str = ""
-    """What may have left the project: a `cd`, or the shell's own folder."""
-    is_outside: bool = False
-    """It has surely left the workspace."""
     count: int = 0
     """Commands so far."""
+    before: ShellCommand | None = None
+    """The command in front of the current one."""
+    is_fed: bool = False
+    """The current command reads what is in plain sight."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
@@ -92,16 +83,21 @@ class LineJudge:
             raise NeedsApproval("arithmetic in a line is not judged")
         for expansion in command.expansions:
             require_plain_expansion(expansion)
-        kinds = [self.judge_line(line) for line in command.nested]
-        words = command.words
-        if words and words[0].role is WordRole.KEYWORD:
-            words = strip_keywords(words)
-        targets = [word for word in words if word.role is WordRole.TARGET]
-        kinds += [self._judge_redirection(target) for target in targets]
-        kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET], targets))
-        return get_widest(kinds)
+        before, self.before = self.before, None
+        try:
+            kinds = [self.judge_line(line) for line in command.nested]
+            words = command.words
+            if words and words[0].role is WordRole.KEYWORD:
+                words = strip_keywords(words)
+            kinds += [self.judge_redirection(word) for word in words if word.role is WordRole.TARGET]
+            self.is_fed = _is_fed(words, before)
+            kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET]))
+            self.note_written(words, is_plain_source(command))
+            return get_widest(kinds)
+        finally:
+            self.before, self.is_fed = command, False
 
-    def _judge_words(self, words: Sequence[ShellWord], targets: Iterable[ShellWord]) -> CommandKind:
+    def _judge_words(self, words: Sequence[ShellWord]) -> CommandKind:
         settings = list(takewhile(lambda word: word.role is WordRole.ASSIGNMENT, words))
         rest = words[len(settings) :]
         if not rest:
@@ -121,8 +117,6 @@ class LineJudge:
         if not all(word.role is WordRole.WORD for word in rest):
             raise NeedsApproval(_describe_unknown((name.text,)))
         arguments = tuple(read_argument(word) for word in rest)
-        if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
-            return CommandKind.BUILDS
         return get_widest([*kinds, self._judge_program(arguments)])
 
     def _judge_program(self, words: Sequence[str]) -> CommandKind:
@@ -131,19 +125,19 @@ class LineJudge:
         if is_unknown(name) or not PROGRAM.fullmatch(name):
             raise NeedsApproval(f"{quote_text(show_argument(name))} could be any program")
         if project := PROJECT_PROGRAM.fullmatch(name):
-            self._require_project_folder(name)
+            self.require_project_folder(name)
             # The project may have put anything there, so it never counts as reading.
             self._judge_program((project[1], *rest))
             return CommandKind.BUILDS
         if name in WRAPPERS:
-            self._require_project_folder(name)
+            self.require_project_folder(name)
             return self._judge_program((WRAPPERS[name], *rest))
         if words[1:] in (("--version",), ("--help",)) and PLAIN_NAME.fullmatch(name) and name not in BUILTIN_NAMES:
             return CommandKind.READS
         if name in READS and READS[name](rest):
             return CommandKind.READS
         if name in BUILDS and BUILDS[name](rest):
-            self._require_workspace(name, rest)
+            self.require_workspace(name, rest)
             return CommandKind.BUILDS
         if name in JUDGED:
             return JUDGED[name](self, rest)
@@ -152,62 +146,17 @@ class LineJudge:
             return get_widest([*settings, *map(self._judge_program, started)])
         raise NeedsApproval(_describe_unknown(words))
 
-    def _require_project_folder(self, part: str) -> None:
-        if self.left:
-            raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {self.left}")
-
-    def _require_workspace(self, program: str, words: Sequence[str]) -> None:
-        """What is built or tested elsewhere is not the project."""
-        for word in words:
-            place = word.rpartition("=")[2]
-            if word.startswith("@") and program not in SCOPED:
-                raise NeedsApproval(f"{quote_text(word)} may be a file with more options")
-            if is_certain(place) and leads_out(self.folder, place):
-                raise NeedsApproval(f"{quote_text(word)} leads out of the workspace")
-        if self.is_outside or self.folder.split("/")[0] == "..":
-            raise NeedsApproval(f"{quote_text(program)} may run outside the workspace after {self.left}")
-
-    def _judge_redirection(self, word: ShellWord) -> CommandKind:
-        sign = REDIRECTION.match(word.source)
-        if sign is None:
-            raise NeedsApproval(f"the redirection {quote_text(word.source)} is not a plain one")
-        if sign[1].startswith("<<"):
-            return CommandKind.READS
-        if sign[1] in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text):
-            return CommandKind.READS
-        if sign[1] == "<":
-            # bash connects to the address in `/dev/tcp/HOST/PORT`.
-            if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
-                raise NeedsApproval(f"what {quote_text(word.source)} reads is not known to be a file")
-            return CommandKind.READS
-        if word.known and word.text in STREAMS:
-            return CommandKind.READS
-        if not word.known or not re.fullmatch(r"[^*?\[{~]+", word.source):
-            raise NeedsApproval(f"where {quote_text(word.source)} writes is not known")
-        return self._judge_writing(word.text)
-
-    def _judge_writing(self, *paths: str) -> CommandKind:
-        for path in paths:
-            if path == "/dev/null":
-                continue
-            if not (is_certain(path) or is_pattern(path)) or path.startswith("-") or HIDDEN_MATCH.search(path):
-                raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
-            if not INSIDE.fullmatch(path):
-                raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
-            if not path.startswith("/"):
-                self._require_project_folder(path)
-            if risk := describe_change_risk(path, posixpath.normpath(posixpath.join(self.folder, path))):
-                raise NeedsApproval(risk.rstrip("."))
+    def judge_interpreter(self, name: str, words: Sequence[str]) -> CommandKind:
+        """Judge code that comes from elsewhere than a file of the workspace or an option."""
+        call = INTERPRETERS[name](words)
+        if call is None:
+            raise NeedsApproval(_describe_unknown((name, *words)))
+        is_own = bool(call.module) and call.searches and self.has_module(call.module)
+        if not (call.rewrites or is_own or call.script in self.written or (call.reads_input and self.is_fed)):
+            raise NeedsApproval(_describe_unknown((name, *words)))
+        self.judge_writing(*call.rewrites)
+        self.require_workspace(name, call.rest)
         return CommandKind.BUILDS
-
-    def judge_cd(self, words: Sequence[str]) -> CommandKind:
-        is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
-        if not is_below or ".." in words[0].split("/"):
-            self.left = quote_text(" ".join(("cd", *map(show_argument, words))))
-            self.is_outside = len(words) == 1 and is_certain(words[0]) and leads_out(self.folder, words[0])
-        else:
-            self.folder = posixpath.normpath(posixpath.join(self.folder, words[0]))
-        return CommandKind.READS
 
     def judge_awk(self, words: Sequence[str]) -> CommandKind:
         if danger := find_awk_danger(words):
@@ -218,15 +167,15 @@ class LineJudge:
         call = read_sed_call(words)
         if isinstance(call, str):
             raise NeedsApproval(f"`sed` may do more than edit text: {quote_text(show_argument(call))}")
-        return self._judge_writing(*call.files) if call.in_place else CommandKind.READS
+        return self.judge_writing(*call.files) if call.in_place else CommandKind.READS
 
     def judge_tee(self, words: Sequence[str]) -> CommandKind:
-        return self._judge_writing(*(word for word in words if word not in ("-a", "--append")))
+        return self.judge_writing(*(word for word in words if word not in ("-a", "--append")))
 
     def judge_source(self, words: Sequence[str]) -> CommandKind:
         if len(words) != 1 or not ACTIVATE.fullmatch(words[0]):
             raise NeedsApproval(f"what {quote_text(' '.join(map(show_argument, words)))} contains is not known")
-        self._require_project_folder(words[0])
+        self.require_project_folder(words[0])
         return CommandKind.BUILDS
 
     def judge_shell(self, words: Sequence[str]) -> CommandKind:
@@ -247,7 +196,7 @@ class LineJudge:
         written = find_compiled_file(words)
         if written is None or not words:
             raise NeedsApproval("a compiler with these words may do more than compile a file")
-        return self._judge_writing(written)
+        return self.judge_writing(written)
 
     def judge_npx(self, words: Sequence[str]) -> CommandKind:
         """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
@@ -273,6 +222,10 @@ class LineJudge:
         return CommandKind.BUILDS
 
 
+def _judge_as(name: str) -> "Callable[[LineJudge, Sequence[str]], CommandKind]":
+    return lambda judge, words: judge.judge_interpreter(name, words)
+
+
 JUDGED = {
     **dict.fromkeys(("cd", "pushd", "popd"), LineJudge.judge_cd),
     **dict.fromkeys(("awk", "gawk", "mawk"), LineJudge.judge_awk),
@@ -284,13 +237,15 @@ JUDGED = {
     "bundle": LineJudge.judge_bundle,
     **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), LineJudge.judge_package_runner),
     **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
+    **{name: _judge_as(name) for name in INTERPRETERS},
 }
 
 
-def leads_out(folder: str, path: str) -> bool:
-    """True if a path with `..` climbs above the workspace, seen from this folder of it."""
-    is_relative = ".." in path.split("/") and not path.startswith(("/", "-"))
-    return is_relative and posixpath.normpath(posixpath.join(folder, path)).split("/")[0] == ".."
+def _is_fed(words: Sequence[ShellWord], before: ShellCommand | None) -> bool:
+    """True if everything that a command reads is in plain sight."""
+    if inputs := list_inputs(words):
+        return all(map(is_plain_input, inputs))
+    return before is not None and before.joined == "|" and is_plain_source(before)
 
 
 def get_widest(kinds: Sequence[CommandKind]) -> CommandKind:
@@ -333,7 +288,8 @@ def _describe_unknown(words: Sequence[str]) -> str:
     known = [table[name] for table in (READS, BUILDS, {"find": _fits_find}) if name in table]
     # The value of an option would take the option's place: leave out options first.
     for at in sorted(range(len(rest)), key=lambda at: rest[at][:1] != "-"):
-        if any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
+        # Without `-m`, a module would be a file.
+        if rest[at] != "-m" and any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
             shown = quote_text(show_argument(rest[at]))
             if may_become_option(rest[at]) or rest[at] != show_argument(rest[at]):
                 return f"{shown} could become an option of {quote_text(name)}"
@@ -344,5 +300,5 @@ def _describe_unknown(words: Sequence[str]) -> str:
 def _get_start(words: Sequence[str]) -> str:
     """Return the program, with its subcommand or module if it has one."""
     if words[1:2] == ("-m",):
-        return " ".join(words[:3])
+        return " ".join(map(show_argument, words[:3]))
     return " ".join(words[:2]) if words[0] in SUBCOMMANDS and words[1:2] and words[1][:1] != "-" else words[0]

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import quote_text
+from tools.shell.interpreters import INTERPRETERS
 from tools.shell.known_commands import BUILDS, READS, allow_only
 from tools.shell.line_judge import PROJECT_PROGRAM, LineJudge, strip_keywords
 from tools.shell.lines import read_line
@@ -88,7 +89,7 @@ DATA: Mapping[str, Fits] = {
 more options."""
 TAKES_MORE = frozenset(("tar", "unzip", "zip", "wget", "rsync", *COMPILERS.split()))
 
-LOADING = frozenset(["git", "python", "python3", "node", "npm", "make", "pip", "cargo", "go", "rustc"])
+LOADING = frozenset((*INTERPRETERS, "git", "npm", "make", "pip", "cargo", "go", "rustc", "swift", "javac"))
 PLAIN = frozenset((*DATA, *READS, "awk", "gawk", "mawk", "sed")) - LOADING
 """Programs that run no code of the workspace with the words that the judge of lines lets through."""
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from tools.shell.interpreters import list_rewritten
 from tools.shell.program_arguments import is_certain, is_pattern, is_unknown
 
 ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]*\])*/[IM]*)"
@@ -29,17 +30,18 @@ END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|#[^\n]*|$)")
 GIVING = re.compile(r"-[nErsuz]*e|--expression")
 """Options that take the next word as a script."""
 FLAGS = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|posix)")
-IN_PLACE = re.compile(r"-[nErsz]*i(?:\.\w+)?|--in-place(?:=\.\w+)?")
+IN_PLACE = re.compile(r"(?:-[nErsz]*i|--in-place(?:=(?=\.))?)(?P<ending>\.\w+)?")
 
 
 class SedCall(Struct, frozen=True):
     in_place: bool
     files: tuple[str, ...]
+    """With the copies that it keeps of them."""
 
 
 def read_sed_call(words: Sequence[str]) -> SedCall | str:
     """Take the words after `sed` apart, or return the part that may do more than edit text."""
-    scripts, others, in_place, at = list[str](), list[str](), False, 0
+    scripts, others, endings, at = list[str](), list[str](), list[str](), 0
     while at < len(words):  # an option may stand anywhere
         word = words[at]
         if is_unknown(word) or (word.startswith("-") and is_pattern(word)):
@@ -49,8 +51,8 @@ def read_sed_call(words: Sequence[str]) -> SedCall | str:
             at += 1
         elif word.startswith("--expression="):
             scripts.append(word.partition("=")[2])
-        elif IN_PLACE.fullmatch(word):
-            in_place = True
+        elif match := IN_PLACE.fullmatch(word):
+            endings += ["", match["ending"] or ""]
         elif not word.startswith("-") or word == "-":
             others.append(word)
         elif not FLAGS.fullmatch(word):
@@ -62,7 +64,7 @@ def read_sed_call(words: Sequence[str]) -> SedCall | str:
         return uncertain[0]
     if not scripts:
         return "sed"
-    return find_sed_danger("\n".join(scripts)) or SedCall(in_place, tuple(others))
+    return find_sed_danger("\n".join(scripts)) or SedCall(bool(endings), list_rewritten(others, endings or [""]))
 
 
 def find_sed_danger(script: str) -> str:

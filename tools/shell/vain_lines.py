@@ -6,15 +6,14 @@ it needs. The facts come in as functions, so that this stays pure.
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text
 from tools.shell.program_arguments import is_certain, read_argument
 from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.starters import STARTERS
+from tools.shell.surroundings import Surroundings
 from tools.shell.verdicts import NeedsApproval
 
 PROGRAM = re.compile(r"[\w./+-]+")
@@ -34,17 +33,6 @@ PLAIN_FLAGS = {
     **dict.fromkeys(("cat", "ls", "stat", "file"), re.compile("-[A-Za-z]+")),
 }
 """Options that take no value, so that the other words are files. `rm -f` succeeds without any."""
-
-
-class Surroundings(Struct, frozen=True):
-    """What is known when the line is judged."""
-
-    has_program: Callable[[str], bool]
-    """Also one of the project's own environment; given without a folder, or with its whole path."""
-    find_kind: Callable[[str], str]
-    """Of a path below the workspace: `file`, `program` for one that may be executed, `directory`, or another word;
-    empty if it is certain that nothing is there."""
-    may_gain_privileges: bool = True
 
 
 def find_failure(line: ShellLine, folder: str, around: Surroundings) -> str:

@@ -13,7 +13,7 @@ from tools.shell.sed_scripts import SedCall, read_sed_call
         (["s/a/b/g; s|c\\|d|e|I;y/ab/cd/", "a"], SedCall(False, ("a",))),
         (["-e", "/x/,$!d", "-Ee", "5q", "a"], SedCall(False, ("a",))),
         (["$!{N;D}\n1~2{=;p}; 0,/x/d # end", "a"], SedCall(False, ("a",))),
-        (["-i.bak", "s/[x]y//", "a", "b"], SedCall(True, ("a", "b"))),
+        (["-i.bak", "s/[x]y//", "a", "b"], SedCall(True, ("a", "b", "a.bak", "b.bak"))),
         (["a\\\nnew e line\n1d", "a"], SedCall(False, ("a",))),
         (["--expression=p", "--in-place", "a"], SedCall(True, ("a",))),
         ([":a;N;$!ba;s/\\n/ /g"], SedCall(False, ())),

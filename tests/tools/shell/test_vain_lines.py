@@ -3,7 +3,8 @@
 import pytest
 
 from tools.shell.lines import read_line
-from tools.shell.vain_lines import Surroundings, find_failure
+from tools.shell.surroundings import Surroundings
+from tools.shell.vain_lines import find_failure
 
 KINDS = {"a.txt": "file", "run.sh": "program", "src": "directory", "src/run.sh": "program", "link": "link"}
 PROGRAMS = {"ls", "cat", "rm", "mv", "cp", "bash", "python3", "timeout", "env", "sudo", "node", "touch", "/usr/bin/ls"}

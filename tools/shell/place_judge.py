@@ -1,0 +1,113 @@
+"""Where is a line by now, and may it write, build or load code there? The part of its judge that knows places."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mcp_server.model.protected import describe_change_risk
+from mcp_server.model.shell import ShellWord, WordRole
+from mcp_server.model.text import quote_text
+from tools.shell.interpreters import INTERPRETERS, TEMPORARY
+from tools.shell.own_modules import is_own_module
+from tools.shell.program_arguments import is_certain, is_pattern, show_argument
+from tools.shell.surroundings import Surroundings
+from tools.shell.verdicts import CommandKind, NeedsApproval
+
+REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
+STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
+"""Below the current folder, or in the temporary folder that belongs to the command alone."""
+WRITING = re.compile(r"1?(?:>>|>\||>)(?!&)")
+SCOPED = frozenset(("npm", "pnpm", "yarn", "bun", "deno", "go", "composer", *INTERPRETERS))
+"""What they are given may begin with `@`. Others read more arguments from a file that is named so."""
+HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
+
+
+@dataclass
+class PlaceJudge:
+    """Follows a line from folder to folder."""
+
+    folder: str = "."
+    """Where it is by now, below the workspace."""
+    left: str = ""
+    """What may have left the project: a `cd`, or the shell's own folder."""
+    is_outside: bool = False
+    """It has surely left the workspace."""
+    around: Surroundings | None = None
+    """What is known about the place; None if nobody has looked."""
+    written: set[str] = field(default_factory=set[str])
+    """Temporary files that hold nothing but what the line says."""
+
+    def note_written(self, words: Iterable[ShellWord], plain: bool) -> None:
+        """Remember a temporary file that the line itself has written."""
+        if plain:
+            targets = [word.text for word in words if word.role is WordRole.TARGET and WRITING.match(word.source)]
+            self.written.update(posixpath.normpath(one) for one in targets if TEMPORARY.fullmatch(one))
+
+    def require_project_folder(self, part: str) -> None:
+        if self.left:
+            raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {self.left}")
+
+    def require_workspace(self, program: str, words: Sequence[str]) -> None:
+        """What is built or tested elsewhere is not the project."""
+        for word in words:
+            place = word.rpartition("=")[2]
+            if word.startswith("@") and program not in SCOPED:
+                raise NeedsApproval(f"{quote_text(word)} may be a file with more options")
+            if is_certain(place) and leads_out(self.folder, place):
+                raise NeedsApproval(f"{quote_text(word)} leads out of the workspace")
+        if self.is_outside or self.folder.split("/")[0] == "..":
+            raise NeedsApproval(f"{quote_text(program)} may run outside the workspace after {self.left}")
+
+    def judge_redirection(self, word: ShellWord) -> CommandKind:
+        sign = REDIRECTION.match(word.source)
+        if sign is None:
+            raise NeedsApproval(f"the redirection {quote_text(word.source)} is not a plain one")
+        if sign[1].startswith("<<"):
+            return CommandKind.READS
+        if sign[1] in (">&", "<&") and re.fullmatch(r"\d+-?|-", word.text):
+            return CommandKind.READS
+        if sign[1] == "<":
+            # bash connects to the address in `/dev/tcp/HOST/PORT`.
+            if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
+                raise NeedsApproval(f"what {quote_text(word.source)} reads is not known to be a file")
+            return CommandKind.READS
+        if word.known and word.text in STREAMS:
+            return CommandKind.READS
+        if not word.known or not re.fullmatch(r"[^*?\[{~]+", word.source):
+            raise NeedsApproval(f"where {quote_text(word.source)} writes is not known")
+        return self.judge_writing(word.text)
+
+    def judge_writing(self, *paths: str) -> CommandKind:
+        for path in paths:
+            if path == "/dev/null":
+                continue
+            if not (is_certain(path) or is_pattern(path)) or path.startswith("-") or HIDDEN_MATCH.search(path):
+                raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
+            if not INSIDE.fullmatch(path):
+                raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
+            if not path.startswith("/"):
+                self.require_project_folder(path)
+            if risk := describe_change_risk(path, posixpath.normpath(posixpath.join(self.folder, path))):
+                raise NeedsApproval(risk.rstrip("."))
+            self.written.discard(posixpath.normpath(path))
+        return CommandKind.BUILDS
+
+    def has_module(self, name: str) -> bool:
+        return self.around is not None and not self.left and is_own_module(name, self.folder, self.around)
+
+    def judge_cd(self, words: Sequence[str]) -> CommandKind:
+        is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
+        if not is_below or ".." in words[0].split("/"):
+            self.left = quote_text(" ".join(("cd", *map(show_argument, words))))
+            self.is_outside = len(words) == 1 and is_certain(words[0]) and leads_out(self.folder, words[0])
+        else:
+            self.folder = posixpath.normpath(posixpath.join(self.folder, words[0]))
+        return CommandKind.READS
+
+
+def leads_out(folder: str, path: str) -> bool:
+    """True if a path with `..` climbs above the workspace, seen from this folder of it."""
+    is_relative = ".." in path.split("/") and not path.startswith(("/", "-"))
+    return is_relative and posixpath.normpath(posixpath.join(folder, path)).split("/")[0] == ".."
