@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from tools.shell.compiler_flags import VARIABLE, holds_plain_flags
 from tools.shell.environment_names import is_ordinary_name
 from tools.shell.program_arguments import Fits, PartlyKnown, is_certain, may_become_option
 
@@ -108,7 +109,9 @@ def _is_plain_setting(word: str) -> bool:
         return not isinstance(word, PartlyKnown) or "/" in re.split(r"[*?\[{$]", word)[0]
     if PROGRAM_SETTING.fullmatch(match[1]):
         return False
-    is_text = is_ordinary_name(match[1]) or ARGUMENTS.fullmatch(match[1])
+    if holds_plain_flags(match[1], match[2]) and is_certain(word):
+        return True
+    is_text = (is_ordinary_name(match[1]) and not VARIABLE.fullmatch(match[1])) or ARGUMENTS.fullmatch(match[1])
     return (GIVEN_WORDS if is_text and is_certain(word) else PLAIN_VALUE).fullmatch(match[2]) is not None
 
 

@@ -7,17 +7,11 @@ options. What the compiler makes is unknown code, so running it asks.
 import re
 from collections.abc import Sequence
 
+from tools.shell.compiler_flags import FLAGS
 from tools.shell.program_arguments import is_certain, is_pattern, may_become_option
 
 COMPILERS = frozenset("gcc g++ cc c++ clang clang++".split())  # noqa: SIM905
 VALUED = re.compile("-(?:I|L|D|U|l|include|isystem|iquote|idirafter|x|arch|MT|MQ)")
-FLAGS = re.compile(
-    r"-[cSEvswCPH]|-[DUILl].+|-(?:isystem|iquote|std=|O|x).*|-g(?!split|record)\w*|-M|-MM|-MD|-MMD|-MP|-MG"
-    r"|-W(?![apl],)[\w=+-]*|-m[\w=+.-]+|-pedantic(?:-errors)?|-ansi|-pthread|-shared|-static(?:-lib\w+)?|-pipe|-rdynamic"
-    r"|-fsyntax-only|-print-[\w-]+(?:=\w+)?|-dumpversion|-dumpmachine|--(?:coverage|version|help|print-[\w-]+)|-###"
-    r"|-f(?!plugin|pass-plugin|dump|profile|auto-profile|use-ld|compare-debug|callgraph|opt-info|save|stack-usage|crash|integrated"
-    r"|module|load|debug)[a-zA-Z][\w-]*(?:=[\w,+-]+)?"
-)
 
 
 def find_compiled_file(words: Sequence[str]) -> str | None:

@@ -8,6 +8,8 @@ that they are meant, as in `APP_ENV=test` and `DATABASE_URL=…`.
 
 import re
 
+from tools.shell.compiler_flags import VARIABLE, holds_plain_flags
+
 PROJECT_LOADS = frozenset("DJANGO_SETTINGS_MODULE FLASK_APP".split())  # noqa: SIM905
 """They choose which code of the project is loaded."""
 HARMLESS_NAMES = """
@@ -82,7 +84,7 @@ PLAIN_VALUE = re.compile(
 
 def is_ordinary_name(name: str) -> bool:
     """True if only the project itself can give the variable a meaning."""
-    if name in HARMLESS:
+    if name in HARMLESS or VARIABLE.fullmatch(name):
         return True
     upper = name.upper()
     if not NAME.fullmatch(name) or upper in SINGLE or BEGINNING_LETTERS.match(upper):
@@ -101,6 +103,7 @@ def names_nothing_to_run(name: str, value: str) -> bool:
     """True of a plain value that can name neither a file nor a program."""
     return (
         name in HARMLESS
+        or holds_plain_flags(name, value)
         or TELLING_NOTHING.fullmatch(value) is not None
         or (WORD_NAME.fullmatch(name) is not None and WORD_VALUE.fullmatch(value) is not None)
         or (ADDRESS_NAME.fullmatch(name) is not None and ADDRESS_VALUE.fullmatch(value) is not None)

@@ -11,10 +11,12 @@ from itertools import dropwhile, takewhile
 from tools.shell.allowed_words import (
     allow_among,
     allow_any_of,
+    allow_exactly,
     allow_only,
     allow_version,
     has_no_words,
 )
+from tools.shell.archives import makes_temporary_file
 from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition
 from tools.shell.git_reads import is_reading_with_git
 from tools.shell.interpreters import read_python_call, runs_in_plain_sight
@@ -49,6 +51,12 @@ READS: dict[str, Fits] = {
     **dict.fromkeys(
         ("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), may_have_any_words
     ),
+    "yes": may_have_any_words,
+    "col": allow_exactly("-[bfpx]+"),
+    **dict.fromkeys(("expand", "unexpand"), allow_only("-[ait0-9,]+|--(?:tabs=.*|initial|all|first-only)")),
+    "fmt": allow_only("-[0-9]+|-[csutw0-9]+|--(?:width=.*|split-only|uniform-spacing)"),
+    "join": allow_only("-[12jatvoe0-9.,]+.?|-i|--(?:header|nocheck-order|check-order|ignore-case)"),
+    "clear": has_no_words,
     "printenv": may_have_any_words,
     **dict.fromkeys(("env", "hostname", "tty", "arch", "groups", "logname"), has_no_words),
     "file": allow_only(r"-[bhiLkprsz0]+", "--mime.*", "--brief"),
@@ -221,6 +229,7 @@ KNOWN: dict[str, Fits] = {
     "bundle": allow_among("install"),
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
+    "mktemp": makes_temporary_file,
     "touch": allow_only("-[acm]+"),
     # Other modes can open a file or a whole folder to everybody.
     "chmod": lambda words: (

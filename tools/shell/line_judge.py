@@ -6,11 +6,12 @@ must be known, with its words, redirections, assignments and expansions. What is
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
+from tools.shell.archives import find_packed_file, find_split_prefix, find_zipped_files
 from tools.shell.awk_programs import find_awk_danger
 from tools.shell.compilers import COMPILERS, find_compiled_file
 from tools.shell.conditions import join_conditions
@@ -55,6 +56,9 @@ PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
 WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
 """The project's own copy of a build tool."""
 ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
+CHILD = re.compile(r"\w+=\$!")
+KILL_SIGNAL = re.compile("-(?:[A-Z]+|[0-9]+)")
+KILL_JOB = re.compile("%[0-9]+")
 SHELLS = frozenset(("bash", "sh", "dash"))
 
 
@@ -68,6 +72,8 @@ class LineJudge(PlaceJudge):
     """The command in front of the current one."""
     is_fed: bool = False
     """The current command reads what is in plain sight."""
+    children: set[str] = field(default_factory=set[str])
+    """Variables that hold the number of a process which the line has started."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
@@ -87,6 +93,7 @@ class LineJudge(PlaceJudge):
         try:
             kinds = [self.judge_line(line) for line in command.nested]
             words = command.words
+            self._note_children(words)
             if words and words[0].role is WordRole.KEYWORD:
                 words = strip_keywords(words)
             kinds += [self.judge_redirection(word) for word in words if word.role is WordRole.TARGET]
@@ -118,6 +125,14 @@ class LineJudge(PlaceJudge):
             raise NeedsApproval(_describe_unknown((name.text,)))
         arguments = tuple(read_argument(word) for word in rest)
         return get_widest([*kinds, self._judge_program(arguments)])
+
+    def _note_children(self, words: Sequence[ShellWord]) -> None:
+        """Any other word of that name may set the variable to something else, as `read` does."""
+        for word in words:
+            name, given, _ = word.source.partition("=")
+            self.children.discard(name.removesuffix("+"))
+            if given and CHILD.fullmatch(word.source):
+                self.children.add(name)
 
     def _judge_program(self, words: Sequence[str]) -> CommandKind:
         """Judge a program with its arguments, also one that another program starts."""
@@ -198,6 +213,34 @@ class LineJudge(PlaceJudge):
             raise NeedsApproval("a compiler with these words may do more than compile a file")
         return self.judge_writing(written)
 
+    def judge_tar(self, words: Sequence[str]) -> CommandKind:
+        packed = find_packed_file(words)
+        if packed is None:
+            raise NeedsApproval(_describe_unknown(("tar", *words)))
+        if not packed:
+            self.written.clear()  # the archive may hold a file of that name
+        return self.judge_writing(*filter(None, (packed,)))
+
+    def judge_zip(self, words: Sequence[str]) -> CommandKind:
+        zipped = find_zipped_files(words)
+        if zipped is None:
+            raise NeedsApproval(_describe_unknown(("zip", *words)))
+        return self.judge_writing(*zipped)
+
+    def judge_split(self, words: Sequence[str]) -> CommandKind:
+        prefix = find_split_prefix(words)
+        if prefix is None:
+            raise NeedsApproval(_describe_unknown(("split", *words)))
+        return self.judge_writing(prefix)
+
+    def judge_kill(self, words: Sequence[str]) -> CommandKind:
+        """The line may end what it has started itself: a job, or the process whose number it has kept."""
+        own = {"$!", '"$!"', *(f"{quote}${name}{quote}" for name in self.children for quote in ("", '"'))}
+        for word in words[1 if words[:1] and KILL_SIGNAL.fullmatch(words[0]) else 0 :]:
+            if not KILL_JOB.fullmatch(word) and not (is_unknown(word) and show_argument(word) in own):
+                raise NeedsApproval(_describe_unknown(("kill", *words)))
+        return CommandKind.READS
+
     def judge_npx(self, words: Sequence[str]) -> CommandKind:
         """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
         rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
@@ -231,6 +274,10 @@ JUDGED = {
     **dict.fromkeys(("awk", "gawk", "mawk"), LineJudge.judge_awk),
     "sed": LineJudge.judge_sed,
     "tee": LineJudge.judge_tee,
+    "tar": LineJudge.judge_tar,
+    "zip": LineJudge.judge_zip,
+    "split": LineJudge.judge_split,
+    "kill": LineJudge.judge_kill,
     **dict.fromkeys((".", "source"), LineJudge.judge_source),
     **dict.fromkeys(SHELLS, LineJudge.judge_shell),
     "npx": LineJudge.judge_npx,

@@ -116,7 +116,10 @@ LOOKING: dict[str, Fits] = {
     ),
     "objdump": without_response_files(
         allow_only(
-            "-[adDfhHprRsStTxCwlz]+", "-[jM].*", "--(?:disassemble|demangle|syms|headers|all-headers|section)(?:=.*)?"
+            "-[adDfhHprRsStTxCwlz]+",
+            "-[jM].*",
+            "--(?:disassemble(?:-all|-zeroes)?|demangle|syms|dynamic-syms|headers|all-headers|section|(?:no-)?show-raw-insn"
+            "|no-addresses|source|line-numbers|reloc|wide|full-contents|start-address|stop-address)(?:=.*)?",
         )
     ),
     "readelf": without_response_files(
@@ -178,7 +181,7 @@ LOOKING: dict[str, Fits] = {
     # Pages are text; `man ./x` would format a file.
     "man": allow_any_of(allow_exactly(r"[\w][\w.+:-]*", 1, 2), allow_exactly(r"-[kf]|[\w][\w.+:-]*", 2, 2)),
     **dict.fromkeys(("whatis", "apropos", "whereis"), allow_exactly(r"[\w.+-]+", 1)),
-    "tput": allow_exactly("cols|lines|colors|sgr0|bold|setaf|[0-9]+", 1),
+    "tput": allow_exactly("cols|lines|colors|sgr0|bold|dim|smul|rmul|rev|cup|el|clear|setaf|setab|[0-9]+", 1),
     "look": allow_names,
     "tsort": allow_names,
     "shuf": allow_only("-n.*|-[ez]|-i.*"),

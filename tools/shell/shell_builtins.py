@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tools.shell.program_arguments import SOME_UNKNOWN, Fits, is_certain, is_unknown, may_have_any_words
-from tools.shell.variables import is_own_variable
+from tools.shell.variables import is_own_variable, may_be_set
 
 ALL_NAMES = """
 . : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
@@ -90,8 +90,10 @@ BUILTINS: Mapping[str, Fits] = {
     "jobs": allow_matching("-[lnprs]+"),
     **dict.fromkeys(("exit", "return", "break", "continue", "shift"), allow_matching("[0-9]+", 1)),
     "wait": allow_matching(r"[0-9]+|%[0-9]+|-n"),
-    "set": allow_matching(SETTINGS.pattern),
-    "unset": lambda words: all(is_own_variable(word) for word in words),
+    # Behind the dashes are what `$1` and the like stand for.
+    "set": lambda words: words[:1] == ("--",) or allow_matching(SETTINGS.pattern)(words),
+    "shopt": allow_matching("-[sup]+|globstar|nullglob|failglob|nocaseglob"),
+    "unset": lambda words: all(is_own_variable(word) or may_be_set(word) for word in words),
     "read": is_plain_read,
     "test": is_plain_test,
     "[": is_plain_bracket_test,

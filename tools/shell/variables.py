@@ -17,7 +17,7 @@ RUST_BACKTRACE RUST_LOG
 ENVIRONMENT = LOADING.union(DISPLAYING.split())
 """What programs may be told by their environment. A closed list: `LD_PRELOAD`, `PATH`, `BASH_ENV` or `GIT_SSH_COMMAND`
 would choose what runs."""
-OWN = re.compile(r"(?!_$)[a-z_][a-z0-9_]*|[A-Z][0-9]?")
+OWN = re.compile(r"(?!_$)[a-z_][a-z0-9_]*|[A-Z][0-9]?|(?:[A-Z]+_)?PID")
 """Variables of the line itself: neither bash nor our environment gives such a name a meaning, and none is exported."""
 OWN_WORDS = frozenset("FILE FILES DIR DIRS NAME COUNT OUT OUTPUT RESULT BRANCH SRC DEST MSG REPLY".split())  # noqa: SIM905
 EXACT = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0")
@@ -45,6 +45,11 @@ def require_plain_expansion(source: str) -> None:
 
 def is_own_variable(name: str) -> bool:
     return OWN.fullmatch(name) is not None or name in OWN_WORDS
+
+
+def may_be_set(name: str) -> bool:
+    """True if a line may give it to programs, at least with some values."""
+    return name in ENVIRONMENT or is_ordinary_name(name)
 
 
 def require_own_variable(name: str) -> None:
