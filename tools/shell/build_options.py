@@ -15,6 +15,15 @@ from tools.shell.program_arguments import Fits, PartlyKnown, is_certain, may_bec
 
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))[\w.][\w./@+-]*")
 """A file or folder below the current folder."""
+OUTPUT = re.compile(
+    r"(?:[\w-]+/)*(?:dist|build|out|output|coverage|htmlcov|reports?|(?:test-)?results|target|public|_?site|tmp)"
+    r"(?:[/._-][\w./-]*)?"
+)
+"""The usual names of folders that a tool fills, and may empty first."""
+LEAVING = re.compile(
+    r"(?:.*[:._/-])?(?:un)?(?:install|deploy|publish|release|push|upload|ship|drop)(?:[:._-].*)?", re.IGNORECASE
+)
+"""A target or script with such a name says that it leaves the project, or destroys."""
 SETTING = re.compile(r"(\.?\w[\w.-]*)(?::\w+)?[:?+]?=(.*)", re.DOTALL)
 PLAIN_VALUE = re.compile(
     r"|\d[\w.]*|yes|no|true|false|on|off|[Dd]ebug|[Rr]elease|RelWithDebInfo|MinSizeRel|gcc|g\+\+|clang|clang\+\+|cc|c\+\+"
@@ -38,6 +47,8 @@ class Options(Struct, frozen=True):
     """Short ones: single letters, also if they stand behind others."""
     placed: str = ""
     """Options, long or a letter, whose value has to be a place below the current folder."""
+    emptied: str = ""
+    """Options whose value has to be a folder that is meant for output, because what is in it may be deleted."""
     fine: str = "(?!)"
     """A pattern for what is harmless all the same: an option, with its value behind a blank."""
     first: str = ""
@@ -78,6 +89,8 @@ class Options(Struct, frozen=True):
         value = joined if given else value
         long = word.startswith("--") or (self.single and len(word) > 2)
         if long:
+            if self._names(name, self.emptied) and not (OUTPUT.fullmatch(value) and _is_inside(value)):
+                return True
             return self._names(name, self.asked) or (self._names(name, self.placed) and not _is_inside(value))
         return self._has_asked_letter(word, value)
 
@@ -115,6 +128,11 @@ def _is_plain_setting(word: str) -> bool:
     return (GIVEN_WORDS if is_text and is_certain(word) else PLAIN_VALUE).fullmatch(match[2]) is not None
 
 
+def stays_in_project(words: Sequence[str]) -> bool:
+    """True unless a target or script says by its name that it leaves the project."""
+    return not any(LEAVING.fullmatch(word) for word in words if not word.startswith("-") and "=" not in word)
+
+
 def is_plain_definition(words: Sequence[str]) -> bool:
     """Judge what `cmake` is told with `-D`."""
     given = [
@@ -128,23 +146,32 @@ def allow_options(known: Fits, options: Options) -> Fits:
 
 
 PYTEST = Options(
-    "override-ini basetemp pdbcls",
+    "override-ini basetemp pdbcls pastebin",
     "po",
-    "rootdir config-file confcutdir c",
+    "rootdir config-file confcutdir c junitxml junit-xml log-file report-log html",
     fine=r"--co|-[kmrnW].*|-p ?no:.*|-o log_.*|-o addopts=",
 )
 PIP = Options(
-    "target user prefix root src python break-system-packages system", "t", fine=r"--pre|--python[ =][\d.]+", ends=True
+    "target user prefix root src python break-system-packages system",
+    "t",
+    "log",
+    fine=r"--pre|--python[ =][\d.]+",
+    ends=True,
 )
-NODE_PACKAGES = Options("global location prefix script-shell node-options userconfig globalconfig git", "gC", ends=True)
+NODE_PACKAGES = Options(
+    "global location prefix script-shell node-options userconfig globalconfig git global-pnpmfile pnpmfile",
+    "gC",
+    ends=True,
+)
 JEST = """
 globalSetup globalTeardown setupFiles setupFilesAfterEnv testRunner runner reporters resolver transform testEnvironment
-preset filter watchPlugins testSequencer snapshotSerializers cacheDirectory clearCache
+preset filter watchPlugins testSequencer snapshotSerializers cacheDirectory clearCache env setupFilesAfterEach
+global-setup global-teardown setup-files setup-files-after-env test-runner test-environment watch-plugins test-sequencer
+snapshot-serializers cache-directory clear-cache
 """
 CMAKE = Options(
-    "install toolchain",
-    "PE",
-    "C",
+    "install toolchain graphviz",
+    "PEC",
     fine="-[DGj].*|-E (?:echo|cat|capabilities|sha256sum|touch|make_directory)",
     settings=True,
     ends=True,
@@ -152,8 +179,8 @@ CMAKE = Options(
 NINJA = Options("", "", "f C")
 BUILD_OPTIONS: Mapping[str, Options] = {
     **dict.fromkeys(("pytest", "py.test"), PYTEST),
-    "tox": Options("override workdir root result-json installpkg", "x", "conf c", ends=True),
-    "nox": Options("envdir", "", "noxfile f", ends=True),
+    "tox": Options("override workdir root result-json installpkg discover", "x", "conf c", ends=True),
+    "nox": Options("envdir force-python", "", "noxfile f", ends=True),
     "mypy": Options(
         "python-executable install-types custom-typeshed-dir",
         "",
@@ -176,24 +203,42 @@ BUILD_OPTIONS: Mapping[str, Options] = {
         fine="-[RELj].*",
         ends=False,
     ),
-    "meson": Options("wrapper gdb-path wipe", "", "C", first="setup compile test configure introspect"),
-    "tsc": Options("clean", "", "outDir outFile declarationDir project p", whole=True, single=True),
+    "meson": Options(
+        "wrapper gdb-path wipe native-file cross-file", "", "C", first="setup compile test configure introspect"
+    ),
+    "tsc": Options("clean", "", "outFile project p", "outDir declarationDir", whole=True, single=True),
     "eslint": Options(
-        "resolve-plugins-relative-to rulesdir plugin parser", "", "config c output-file o cache-location", whole=True
+        "resolve-plugins-relative-to rulesdir plugin parser format",
+        "f",
+        "config c output-file o cache-location",
+        fine="(?:-f|--format)[ =](?:stylish|json|html|json-with-metadata|compact|unix|junit|checkstyle|tap)",
+        whole=True,
     ),
     "prettier": Options("plugin plugin-search-dir", "", "config cache-location", whole=True),
-    "jest": Options(JEST, "", "config c rootDir", fine="--reporters[ =]default", whole=True),
-    "vitest": Options("globalSetup runner environment", "", "config c root dir", whole=True),
+    "jest": Options(
+        JEST,
+        "",
+        "config c rootDir outputFile",
+        "coverageDirectory coverage-directory",
+        fine="--reporters[ =]default",
+        whole=True,
+    ),
+    "vitest": Options(
+        "globalSetup runner environment", "", "config c root dir outputFile", "coverage.reportsDirectory", whole=True
+    ),
     "mocha": Options("require node-option ui import loader", "rn", "config", fine="-g.*", whole=True),
     "phpunit": Options("bootstrap printer extension loader", "", "configuration c"),
     "rspec": Options("require options init", "rIO", fine="-[fet].*"),
     "rubocop": Options("require plugin", "r", "config c"),
     "gradle": Options(
-        "init-script include-build system-prop", "ID", "build-file settings-file project-dir b c p", fine="-P.*"
+        "init-script include-build system-prop gradle-user-home",
+        "IDg",
+        "build-file settings-file project-dir b c p",
+        fine="-P.*",
     ),
     **dict.fromkeys(("npm", "pnpm", "yarn"), NODE_PACKAGES),
     **dict.fromkeys(("pip", "pip3", "uv"), PIP),
-    "poetry": Options("directory project", "CP"),
+    "poetry": Options("directory project", "CPo", "", "output"),
     "cargo": Options("config open", "Z", "manifest-path target-dir config-path", whole=True, ends=True),
     "go": Options(
         "exec toolexec vettool overlay modfile ldflags gcflags gccgoflags",

@@ -4,7 +4,7 @@ import re
 
 FLAGS = re.compile(
     r"-[cSEvswCPH]|-[DUILl].+|-(?:isystem|iquote|std=|O|x).*|-g(?!split|record)\w*|-M|-MM|-MD|-MMD|-MP|-MG"
-    r"|-W(?![apl],)[\w=+-]*|-m[\w=+.-]+|-pedantic(?:-errors)?|-ansi|-pthread|-shared|-static(?:-lib\w+)?|-pipe|-rdynamic"
+    r"|-W(?![apl],)[\w=+-]*|-m(?!llvm)[\w=+.-]+|-pedantic(?:-errors)?|-ansi|-pthread|-shared|-static(?:-lib\w+)?|-pipe|-rdynamic"
     r"|-fsyntax-only|-print-[\w-]+(?:=\w+)?|-dumpversion|-dumpmachine|--(?:coverage|version|help|print-[\w-]+)|-###"
     r"|-f(?!plugin|pass-plugin|dump|profile|auto-profile|use-ld|compare-debug|callgraph|opt-info|save|stack-usage|crash|integrated"
     r"|module|load|debug)[a-zA-Z][\w-]*(?:=[\w,+-]+)?"

@@ -17,7 +17,7 @@ from tools.shell.allowed_words import (
     has_no_words,
 )
 from tools.shell.archives import makes_temporary_file
-from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition
+from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition, stays_in_project
 from tools.shell.git_reads import is_reading_with_git
 from tools.shell.interpreters import read_python_call, runs_in_plain_sight
 from tools.shell.looking_programs import LOOKING
@@ -184,6 +184,11 @@ def is_running_ninja(words: Sequence[str]) -> bool:
     return NINJA.fit(words) and not hidden and NINJA_TOOLS.issuperset("".join(one) for one in tools)
 
 
+def is_own_task(words: Sequence[str]) -> bool:
+    """`npm run deploy` says that it leaves the project."""
+    return words[:1] != ("run",) or stays_in_project(words[1:2])
+
+
 def is_running_maven(words: Sequence[str]) -> bool:
     return all(MAVEN_WORD.fullmatch(word) for word in words)
 
@@ -201,7 +206,8 @@ def is_testing_with_tox(words: Sequence[str]) -> bool:
 
 KNOWN: dict[str, Fits] = {
     **dict.fromkeys(("pytest", "py.test", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words),
-    **dict.fromkeys(("flake8", "pylint", "make", "ctest", "meson"), may_have_any_words),
+    **dict.fromkeys(("flake8", "pylint", "ctest", "meson"), may_have_any_words),
+    "make": stays_in_project,
     "tox": is_testing_with_tox,
     "coverage": is_running_coverage,
     "cmake": is_building_with_cmake,
@@ -212,8 +218,8 @@ KNOWN: dict[str, Fits] = {
     **dict.fromkeys(("python", "python3"), is_running_python),
     "node": runs_node_code,
     **{name: runs_in_plain_sight(name) for name in ("ruby", "php", "perl")},
-    **dict.fromkeys(("npm", "pnpm"), allow_among(*PACKAGES)),
-    "yarn": lambda words: allow_among(*PACKAGES)(words) and is_running_script(words),
+    **dict.fromkeys(("npm", "pnpm"), lambda words: allow_among(*PACKAGES)(words) and is_own_task(words)),
+    "yarn": lambda words: allow_among(*PACKAGES)(words) and is_running_script(words) and is_own_task(words),
     **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),
     "uv": lambda words: (
         allow_among("sync", "lock", "build")(words) or (words[:1] == ("pip",) and allow_among(*PIP)(words[1:]))

@@ -21,6 +21,7 @@ INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
 WRITING = re.compile(r"1?(?:>>|>\||>)(?!&)")
 SCOPED = frozenset(("npm", "pnpm", "yarn", "bun", "deno", "go", "composer", *INTERPRETERS))
 """What they are given may begin with `@`. Others read more arguments from a file that is named so."""
+BACK = re.compile(r"-|/tmp(?:/(?!.*\.\.)[\w./-]*)?")
 HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 
 
@@ -34,6 +35,8 @@ class PlaceJudge:
     """What may have left the project: a `cd`, or the shell's own folder."""
     is_outside: bool = False
     """It has surely left the workspace."""
+    is_elsewhere: bool = False
+    """It may have left the workspace for a folder that nobody has looked up."""
     around: Surroundings | None = None
     """What is known about the place; None if nobody has looked."""
     written: set[str] = field(default_factory=set[str])
@@ -57,7 +60,7 @@ class PlaceJudge:
                 raise NeedsApproval(f"{quote_text(word)} may be a file with more options")
             if is_certain(place) and leads_out(self.folder, place):
                 raise NeedsApproval(f"{quote_text(word)} leads out of the workspace")
-        if self.is_outside or self.folder.split("/")[0] == "..":
+        if self.is_outside or self.is_elsewhere or self.folder.split("/")[0] == "..":
             raise NeedsApproval(f"{quote_text(program)} may run outside the workspace after {self.left}")
 
     def judge_redirection(self, word: ShellWord) -> CommandKind:
@@ -97,11 +100,25 @@ class PlaceJudge:
     def has_module(self, name: str) -> bool:
         return self.around is not None and not self.left and is_own_module(name, self.folder, self.around)
 
+    def _find_own_folder(self, path: str) -> str | None:
+        """Return a whole path as one below the workspace, if it is a folder there. `cd` to another one would fail."""
+        root = self.around.root if self.around else ""
+        if self.around is None or not root or not f"{path}/".startswith(f"{root}/") or ".." in path.split("/"):
+            return None
+        inside = posixpath.relpath(path, root)
+        return inside if inside == "." or self.around.find_kind(inside) == "directory" else None
+
     def judge_cd(self, words: Sequence[str]) -> CommandKind:
+        inside = self._find_own_folder(words[0]) if len(words) == 1 and is_certain(words[0]) else None
+        if inside is not None:
+            self.folder, self.left, self.is_outside, self.is_elsewhere = inside, "", False, False
+            return CommandKind.READS
         is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
         if not is_below or ".." in words[0].split("/"):
             self.left = quote_text(" ".join(("cd", *map(show_argument, words))))
             self.is_outside = len(words) == 1 and is_certain(words[0]) and leads_out(self.folder, words[0])
+            # Back again is where it was before; the temporary folder is the command's own.
+            self.is_elsewhere |= not is_below and not (len(words) == 1 and BACK.fullmatch(words[0]))
         else:
             self.folder = posixpath.normpath(posixpath.join(self.folder, words[0]))
         return CommandKind.READS

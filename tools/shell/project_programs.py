@@ -16,7 +16,7 @@ from tools.shell.allowed_words import (
     has_no_words,
     require_word,
 )
-from tools.shell.build_options import INSIDE, Options
+from tools.shell.build_options import INSIDE, Options, stays_in_project
 from tools.shell.program_arguments import Fits, is_certain, may_become_option
 
 NODE_PROGRAMS = """
@@ -81,8 +81,14 @@ RAKE = Options(
     "rakefile f",
     settings=True,
 )
-WEB = Options("plugin plugins require loader resolve-plugins-relative-to", "r", "config c outDir output o", whole=True)
-BROWSER = Options("global-setup plugin require", "", "config c output", whole=True)
+WEB = Options(
+    "plugin plugins require loader resolve-plugins-relative-to emptyOutDir",
+    "r",
+    "config c o",
+    "outDir output",
+    whole=True,
+)
+BROWSER = Options("global-setup plugin require", "", "config c", "output", whole=True)
 JUST = allow_exactly(rf"-[lnqv]+|--(?:list|summary|dry-run|quiet|verbose|evaluate|unstable|yes)|{PLAIN}")
 PRE_COMMIT = Options("", "", "config c", first="run validate-config validate-manifest", whole=True)
 ALEMBIC = Options("", "", "config c", first="history current heads branches show check", whole=True)
@@ -112,8 +118,8 @@ PROJECT: dict[str, Fits] = {
     "deno": is_running_deno,
     "swift": allow_with(SWIFT, "build", "test"),
     "mix": allow_with(MIX, "test", "compile", "format", "credo", "deps.get", "deps.tree", "dialyzer", "help"),
-    "rake": RAKE.fit,
-    "just": JUST,
+    "rake": lambda words: RAKE.fit(words) and stays_in_project(words),
+    "just": lambda words: JUST(words) and stays_in_project(words),
     **dict.fromkeys(("stack", "cabal", "dune", "zig"), lambda words: _is_plain_build(words)),
     "sbt": allow_exactly("compile|test|Test/compile|testOnly|[A-Z][\\w.*]*", 1),
     "bazel": lambda words: (
@@ -150,7 +156,8 @@ PROJECT: dict[str, Fits] = {
         runs_own_script(), allow_with(Options("env-dir", "", "config"), "test", "fmt", "build", "version")
     ),
     "pdm": allow_any_of(
-        runs_own_script(), allow_with(Options("global", "g", "project p"), "install", "sync", "lock", "build", "list")
+        runs_own_script(),
+        allow_with(Options("global", "gd", "project p", "dest"), "install", "sync", "lock", "build", "list"),
     ),
     "composer": allow_first_word(
         dict.fromkeys(
@@ -230,6 +237,4 @@ def _is_compiling_rust(words: Sequence[str]) -> bool:
 
 def _is_compiling_java(words: Sequence[str]) -> bool:
     """`-J` and a processor run code; `@FILE` holds more options."""
-    return bool(words) and allow_inside(r"-d|-g|-cp|-classpath|-Xlint(?::\w+)?|--?(?:release|source|target)|-Werror")(
-        words
-    )
+    return bool(words) and allow_inside(r"-d|-g|-Xlint(?::\w+)?|--?(?:release|source|target)|-Werror")(words)

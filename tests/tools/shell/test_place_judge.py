@@ -3,6 +3,7 @@
 import pytest
 
 from tools.shell.place_judge import PlaceJudge, leads_out
+from tools.shell.surroundings import Surroundings
 from tools.shell.verdicts import NeedsApproval
 
 
@@ -26,3 +27,16 @@ def test_what_writes_a_temporary_file_again_makes_it_unknown() -> None:
 def test_a_path_leads_out_if_it_climbs_above_the_workspace() -> None:
     assert leads_out("src", "../../x")
     assert not leads_out("src", "../x")
+
+
+def test_the_workspace_is_known_by_its_whole_path() -> None:
+    judge = PlaceJudge(
+        around=Surroundings(lambda _: True, lambda path: "directory" if path == "src" else "", root="/work/shop")
+    )
+    judge.judge_cd(("/usr/share",))
+    assert judge.is_elsewhere
+    judge.judge_cd(("/work/shop/src",))
+    assert (judge.folder, judge.left, judge.is_elsewhere) == ("src", "", False)
+    for path in ("/work/shop/../x", "/work/shop/none", "/work/shopping", "/work"):
+        judge.judge_cd((path,))
+        assert judge.left, path
