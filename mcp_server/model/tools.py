@@ -13,6 +13,7 @@ from mcp_server.model.posture import Profile, Stage
 
 if TYPE_CHECKING:
     from mcp_server.model.context import Context
+    from mcp_server.model.path_steps import PathStep
     from mcp_server.model.results import Ending
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -117,6 +118,9 @@ class Demand(Struct, frozen=True):
     call would fail there anyway."""
     instead: tuple[str, ...] = ()
     """Tools that can do the same at the lower profile."""
+    steps: "tuple[PathStep, ...]" = ()
+    """If there are any, the approval is needed only if something that is there stands against them. Where they are
+    looked at, `confirm` becomes None, or says what does."""
 
     @property
     def always_asks(self) -> bool:

@@ -120,10 +120,13 @@ class LineJudge:
         kinds = [judge_assignment(word, exported=True) for word in settings]
         if not all(word.role is WordRole.WORD for word in rest):
             raise NeedsApproval(_describe_unknown((name.text,)))
-        arguments = tuple(read_argument(word) for word in rest)
+        arguments = tuple(map(self.read_word, rest))
         if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
             return CommandKind.BUILDS
         return get_widest([*kinds, self._judge_program(arguments)])
+
+    def read_word(self, word: ShellWord) -> str:
+        return read_argument(word)
 
     def _judge_program(self, words: Sequence[str]) -> CommandKind:
         """Judge a program with its arguments, also one that another program starts."""
