@@ -163,7 +163,7 @@ class CallPart(Struct, frozen=True):
 
     text: str
     does: Literal["reads", "builds", "asks"]
-    """`asks`: it is not known to only read, build or test."""
+    """`asks`: it may do more than read, build and test, or menugate does not know what it does."""
     why: str = ""
     """Why it asks."""
     span: tuple[int, int] | None = None
