@@ -116,7 +116,9 @@ class Demand(Struct, frozen=True):
     """The profile that the call needs to succeed. Set if an approval below `asked_below` would be useless, because the
     call would fail there anyway."""
     instead: tuple[str, ...] = ()
-    """Tools that can do the same at the lower profile."""
+    """Tools that can do the same at the lower profile, or the part of it that `detour` names."""
+    detour: str = ""
+    """What can be done instead at the lower profile, in sentences for the model."""
 
     @property
     def always_asks(self) -> bool:
