@@ -67,7 +67,9 @@ def demand_approval(line: str, because: str) -> Demand:
     """If the sandbox keeps git from writing its own folder, approval would be useless: name what can do it instead."""
     demand = Demand(Effect.EXEC, Profile.NORMAL, because, True, Profile.TRUSTED)
     vain = find_vain_call(line)
-    return replace(demand, takes=vain.takes, instead=vain.instead) if vain else demand
+    if vain is None:
+        return demand
+    return replace(demand, confirm=vain.because, takes=vain.takes, instead=vain.instead, detour=vain.detour)
 
 
 @lru_cache(maxsize=16)
