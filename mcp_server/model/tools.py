@@ -119,6 +119,8 @@ class Demand(Struct, frozen=True):
     """Tools that can do the same at the lower profile, or the part of it that `detour` names."""
     detour: str = ""
     """What can be done instead at the lower profile, in sentences for the model."""
+    once: bool = False
+    """True if an approval covers one call only, because the call destroys something."""
 
     @property
     def always_asks(self) -> bool:
