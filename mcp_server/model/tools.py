@@ -123,6 +123,8 @@ class Demand(Struct, frozen=True):
     steps: "tuple[PathStep, ...]" = ()
     """If there are any, the approval is needed only if something that is there stands against them. Where they are
     looked at, `confirm` becomes None, or says what does."""
+    once: bool = False
+    """True if an approval covers one call only, because the call destroys something."""
 
     @property
     def always_asks(self) -> bool:
