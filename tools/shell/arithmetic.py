@@ -5,15 +5,15 @@ bash evaluates what a variable contains as well, so `a[$(x)]` in it would run `x
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
 from mcp_server.model.text import quote_text
 from tools.shell.verdicts import NeedsApproval
 
-IsNumber: TypeAlias = Callable[[str], bool]
-"""Is it certain that the variable holds a number, or nothing?"""
+IsOwn: TypeAlias = Callable[[str], bool]
+"""May the line set this variable?"""
 TOKEN = re.compile(
     r"(?P<blank>[ \t\n]+)"
     r"|(?P<number>\d+#(?:[0-9A-Za-z]+|(?=\$))|0[xX][0-9A-Fa-f]+|\d+)"
@@ -28,6 +28,12 @@ COUNTED = re.compile(r"(?:\+\+|--)[ \t\n]*")
 DYNAMIC = frozenset(("RANDOM", "SECONDS", "LINENO"))
 """bash computes these itself."""
 DELIMITED = re.compile(r"\$?\(\((.*)\)\)", re.DOTALL)
+
+
+class IsNumber(Protocol):
+    def __call__(self, name: str, begun: frozenset[str] = ...) -> bool:
+        """Is it certain that the variable holds a number, or nothing? What has `begun` is set by now."""
+        ...
 
 
 class Arithmetic(Struct, frozen=True):
@@ -65,8 +71,8 @@ def read_delimited(source: str) -> Arithmetic | None:
     return read_arithmetic(inner[1]) if inner else None
 
 
-def judge_arithmetic(source: str, read: Arithmetic | None, is_number: IsNumber, is_own: IsNumber) -> None:
-    """Raises NeedsApproval. `is_own`: may the line set this variable?"""
+def judge_arithmetic(source: str, read: Arithmetic | None, is_number: IsNumber, is_own: IsOwn) -> None:
+    """Raises NeedsApproval."""
     if read is None:
         raise NeedsApproval(f"the arithmetic in {quote_text(source)} may do more than compute")
     for name in sorted(read.uses):
@@ -79,14 +85,18 @@ def judge_arithmetic(source: str, read: Arithmetic | None, is_number: IsNumber, 
             raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
 
 
-def judge_loop_head(source: str, is_number: IsNumber, is_own: IsNumber) -> None:
-    """Judge the `((i=0; i<3; i++))` behind `for`. What the first part sets is known to be a number in the others."""
+def judge_loop_head(source: str, is_number: IsNumber, is_own: IsOwn) -> None:
+    """Judge the `((i=0; i<3; i++))` behind `for`. What the first part sets is set in the others."""
     inner = DELIMITED.fullmatch(source)
     parts = inner[1].split(";") if inner else [""]
     begun = find_first_set(parts[0])
     judge_arithmetic(source, read_arithmetic(parts[0]), is_number, is_own)
+
+    def is_number_then(name: str, begun: frozenset[str] = begun) -> bool:
+        return is_number(name, begun)
+
     for part in parts[1:]:
-        judge_arithmetic(source, read_arithmetic(part), lambda name: name in begun or is_number(name), is_own)
+        judge_arithmetic(source, read_arithmetic(part), is_number_then, is_own)
 
 
 FIRST_SET = re.compile(r"[ \t\n]*([A-Za-z_]\w*)[ \t\n]*=(?!=)")

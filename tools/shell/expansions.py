@@ -32,7 +32,7 @@ ARITHMETIC = re.compile(r"\$\(\(|\$\[")
 SUBSCRIPT = re.compile(r"[@*]|-?\d+|\$\{?(?P<inserted>[A-Za-z_]\w*)\}?|(?P<named>[A-Za-z_]\w*)")
 
 
-def has_no_number(_: str) -> bool:
+def has_no_number(name: str, begun: frozenset[str] = frozenset()) -> bool:
     return False
 
 

@@ -285,12 +285,13 @@ class LineJudge:
         line = read_line(text)
         if line is None:
             raise NeedsApproval(f"bash may read {quote_text(text)} differently than it looks")
-        outer = self.scope
-        self.scope = outer if has_scope else None
+        outer = self.scope, self.start, self.left_from
+        if not has_scope:
+            self.scope, self.start, self.left_from = None, self.folder, self.left
         try:
             return self._judge_nested(line)
         finally:
-            self.scope = outer
+            self.scope, self.start, self.left_from = outer
 
 
 def leads_out(folder: str, path: str) -> bool:

@@ -28,8 +28,8 @@ class LineScope(Struct, frozen=True):
     sure: frozenset[str] = frozenset()
     """What the line has surely set by now."""
 
-    def is_number(self, name: str) -> bool:
-        return self.find(name).is_counting()
+    def is_number(self, name: str, begun: frozenset[str] = frozenset()) -> bool:
+        return self.values.find(name, self.sure | begun).is_counting()
 
     def find(self, name: str) -> Value:
         return self.values.find(name, self.sure)
@@ -89,8 +89,10 @@ class LineScope(Struct, frozen=True):
             require_own_variable(name.removesuffix("+"))
             value = evaluate_word(source, self.find)
             is_plain = value.is_number or all(SAFE.fullmatch(one) for one in value.texts or ("",))
-            if words[0].text == "readonly" and not (given and is_plain):
-                raise NeedsApproval(f"{quote_text(word.source)} could not be changed afterwards")
+            # A text in brackets would be computed, if it becomes an array.
+            is_new = words[0].text == "local" and words[1].source != "-a" and name not in self.values.arrays
+            if (words[0].text == "readonly" or (source and not is_new)) and not (given and is_plain):
+                raise NeedsApproval(f"bash may do more with {quote_text(word.source)} than set a variable")
         return CommandKind.READS
 
     def judge_kill(self, words: Sequence[ShellWord]) -> CommandKind:

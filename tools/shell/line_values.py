@@ -43,6 +43,8 @@ class Values(Struct, frozen=True):
     known: Mapping[str, Value]
     is_open: bool = False
     """Something in the line may set any variable to anything."""
+    arrays: frozenset[str] = frozenset()
+    """What it makes arrays of."""
 
     def find(self, name: str, sure: frozenset[str]) -> Value:
         if self.is_open or name not in sure:
@@ -60,7 +62,7 @@ def read_values(line: ShellLine) -> Values:
         for _ in range(ROUNDS):
             collector = _Collector(values, {})
             collector.collect(line, frozenset())
-            found = Values(collector.found, collector.is_open)
+            found = Values(collector.found, collector.is_open, frozenset(collector.arrays))
             if found == values:
                 return values
             values = found
@@ -73,6 +75,7 @@ class _Collector:
     def __init__(self, values: Values, found: dict[str, Value]) -> None:
         self.values, self.found, self.is_open = values, found, False
         self.has_moved = False
+        self.arrays = set[str]()
 
     def collect(self, line: ShellLine, sure: frozenset[str]) -> None:
         for step in list_steps(line, sure):
@@ -81,6 +84,7 @@ class _Collector:
             for source in step.command.expansions:
                 self.read_expansion(source)
             if step.kind is StepKind.ELEMENTS:
+                self.arrays.add(step.name)
                 self.set(step.name, evaluate_elements(step.words, self.bind(step)))
             elif step.kind is StepKind.LOOP:
                 self.read_head(step)
@@ -112,6 +116,8 @@ class _Collector:
     def read_command(self, step: LineStep) -> None:
         words = [word for word in step.words if word.role is not WordRole.TARGET]
         is_array = step.command.joined == "("
+        if is_array and words and words[-1].role is WordRole.ASSIGNMENT:
+            self.arrays.add(words[-1].source.rstrip("+="))
         settings = [*_take_settings(words)]
         rest = words[len(settings) :]
         for at, word in enumerate(settings):
@@ -143,6 +149,7 @@ class _Collector:
             value = UNKNOWN
         if name.endswith("]") or "[" in name:
             name = name.partition("[")[0]
+            self.arrays.add(name)
         elif name.endswith("+"):
             name = name.removesuffix("+")
             # Digits behind digits are a number again.

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from random import Random
 
 HOSTILE_TEXT = (
+    "a[$(canary)]",
     "canary",
     "-delete",
     "-exec",
     "$(canary)",
-    "a[$(canary)]",
     "`canary`",
     "; canary",
     "-i",
@@ -41,6 +41,7 @@ SETTINGS = (
         "trap 'x=3; rm -rf \"$d\"' EXIT",
         "set -- $x",
     ),
+    *("y='([$(canary)]=1)'", 'declare -a x="$y"', 'declare x="$y"', 'f() { local x="$1"; }; f "$y"', "local x=$y"),
     *("eval x=3", "source a.txt", "getopts a x", "IFS=3", "shift", "f() { x='a[$(canary)]'; }", "f() { x=3; }", "f"),
     *("f() { local x; g; }", "g() { echo $((x)); }", "f() { canary; }", "ls() { canary; }", "g", "cd src", 'cd "$d"'),
 )
@@ -108,10 +109,14 @@ LOOPS = (
         "for x in $(cat a.txt); do {}; done",
         "for x in {{1..3}}; do {}; done",
     ),
-    *('for x in "${{a[@]}}"; do {}; done', "for ((x=0; x<2; x++)); do {}; done", "for ((x=y; x<2; x++)); do {}; done"),
+    *(
+        'for x in "${{a[@]}}"; do {}; done',
+        "k=0; for ((x=0; x<2; x++)); do {}; ((k++)) && break; done",
+        "for ((x=y; x<2; x++)); do {}; break; done",
+    ),
     *(
         "while read -r x; do {}; break; done < a.txt",
-        "x=0; while [ $x -lt 2 ]; do {}; x=$((x+1)); done",
+        "x=0; while [ $x -lt 2 ]; do {}; x=$((x+1)); break; done",
         "if true; then {}; fi",
     ),
     *(

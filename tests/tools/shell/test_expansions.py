@@ -17,8 +17,8 @@ ${x:n[0]} ${x@A} ${x@E}
 """
 
 
-def is_number(name: str) -> bool:
-    return name == "n"
+def is_number(name: str, begun: frozenset[str] = frozenset()) -> bool:
+    return name == "n" or name in begun
 
 
 @pytest.mark.parametrize(

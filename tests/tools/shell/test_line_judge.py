@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -83,7 +84,7 @@ class Scratch:
         """Run it and return the programs that ran."""
         self.record.write_text("")
         with subprocess.Popen(
-            ["/bin/bash", "--noprofile", "--norc", "-c", line, "bash", *HOSTILE_TEXT],
+            ["/bin/bash", "--noprofile", "--norc", "-c", f"{line}\nwait", "bash", *HOSTILE_TEXT],
             cwd=self.work,
             env=self.env,
             stdin=subprocess.DEVNULL,
@@ -92,10 +93,12 @@ class Scratch:
             start_new_session=True,
         ) as child:
             try:
-                child.wait(60)
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(20)
             finally:
-                # What runs in the background, or waits for ever, is stopped: what it has started is on record.
-                os.killpg(child.pid, signal.SIGKILL) if child.poll() is None else None
+                # What waits for ever is stopped: what it has started is on record.
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
         return set(self.record.read_text().split())
 
 
