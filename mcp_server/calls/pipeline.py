@@ -173,6 +173,9 @@ class Pipeline(Struct, frozen=True):
         policy, session = self.current_policy.policy, replace(live.session, mode=mode.name) if mode else live.session
         # The tool of another server may have disappeared since.
         decision = decide(policy.tools.get(call.tool.name), judged, session, posture, policy)
+        if decision.verdict is Verdict.ASK and not mode and (demand := decision.demand_to_ease):
+            eased = await self.recorder.ease_demand(demand, call.request.principal)
+            return decide(call.tool, replace(judged, demand=eased), session, posture, policy)
         if mode or decision.verdict is not Verdict.ALLOW or not call.tool.looks_there(call.arguments):
             return decision
         # Earlier calls may have left something where it would run.
@@ -272,7 +275,8 @@ class Pipeline(Struct, frozen=True):
         try:
             # Cancelled while its row was written: the row stays, the tool does not run.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            ending = await self._run_tool(call, context)
+            changed = await self.recorder.find_change(call, context.demand) if context.demand.steps else None
+            ending = changed or await self._run_tool(call, context)
             if isinstance(ending, Problem):
                 ending = advise_reading_first(call, ending, self.current_policy.policy)
             result = await self.result_filter.filter_ending(ending, call.tool, call.request.transport)

@@ -274,9 +274,9 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     assert parts == [
         ("ls src", "reads", None, False),
         ("make 'é'", "builds", None, False),
-        ("rm -r $f", "asks", "`rm` is not known to only read, build or test", True),
+        ("rm -r $f", "asks", "`rm` deletes files", True),
         ("ls", "reads", None, False),
-        ("curl x", "asks", "`curl` is not known to only read, build or test", False),
+        ("curl x", "asks", "`curl` contacts other machines", False),
     ]
     assert [MIXED[part["start"] : part["end"]] for part in found["parts"]] == [part[0] for part in parts]
     said = found["message"].partition("\nWhat the line does:\n")[2].splitlines()
@@ -285,7 +285,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
         "  \"make 'é'\": builds or tests",
         '  "rm -r $f": asks, for the reason above; deletes what bash makes of "$f"',
         '  "ls": reads',
-        '  "curl x": asks, because `curl` is not known to only read, build or test',
+        '  "curl x": asks, because `curl` contacts other machines',
     ]
     assert [part["decided"] for part in single["parts"]] == [True]
     assert single["scopes"] == ["once", "session", "always"]

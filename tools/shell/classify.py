@@ -13,6 +13,7 @@ from itertools import dropwhile
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_server.model.path_steps import PathStep
 from mcp_server.model.posture import Profile
 from mcp_server.model.shell import ShellLine, WordRole
 from mcp_server.model.text import quote_text
@@ -21,6 +22,7 @@ from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
 from tools.shell.line_judge import LineJudge
 from tools.shell.lines import read_line
+from tools.shell.path_steps import find_steps
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_CHARS = 4_000
@@ -46,7 +48,10 @@ def demand_running(args: Arguments) -> Demand:
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
     if verdict.kind is not CommandKind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
-    return demand_approval(args["command"], verdict.because)
+    demand = demand_approval(args["command"], verdict.because)
+    if stays or demand.takes:
+        return demand
+    return replace(demand, steps=find_line_steps(args["command"], args.get("exec_dir") or "."))
 
 
 KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
@@ -62,7 +67,9 @@ def demand_approval(line: str, because: str) -> Demand:
     """If the sandbox keeps git from writing its own folder, approval would be useless: name what can do it instead."""
     demand = Demand(Effect.EXEC, Profile.NORMAL, because, True, Profile.TRUSTED)
     vain = find_vain_call(line)
-    return replace(demand, takes=vain.takes, instead=vain.instead) if vain else demand
+    if vain is None:
+        return demand
+    return replace(demand, confirm=vain.because, takes=vain.takes, instead=vain.instead, detour=vain.detour)
 
 
 @lru_cache(maxsize=16)
@@ -73,6 +80,15 @@ def classify_line(line: str, folder: str = ".") -> LineVerdict:
         return LineVerdict(_judge_text(line, folder))
     except NeedsApproval as reason:
         return LineVerdict(CommandKind.ASKED, str(reason))
+
+
+@lru_cache(maxsize=16)
+def find_line_steps(text: str, folder: str) -> tuple[PathStep, ...]:
+    """Return what has to be looked at before the line may run unasked; nothing if it needs approval in any case."""
+    try:
+        return find_steps(read_whole_line(text), *find_start(folder))
+    except NeedsApproval:
+        return ()
 
 
 def _judge_text(text: str, folder: str) -> CommandKind:

@@ -5,15 +5,16 @@ They write, or start another program or a line of shell, so the judge of the who
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from mcp_server.model.text import quote_text
 from tools.shell.awk_programs import find_awk_danger
 from tools.shell.compilers import COMPILERS, find_compiled_file
 from tools.shell.program_arguments import is_certain, may_become_option, show_argument
+from tools.shell.program_effects import describe_program, describe_script
 from tools.shell.project_programs import BY_NPX
 from tools.shell.sed_scripts import read_sed_call
-from tools.shell.unknown_programs import describe_unknown
 from tools.shell.verdicts import CommandKind, NeedsApproval
 from tools.shell.word_values import OWN_TEMPORARY, TEMPORARY
 
@@ -54,7 +55,7 @@ def judge_tee(line: "WholeLine", words: Sequence[str]) -> CommandKind:
 
 def judge_source(line: "WholeLine", words: Sequence[str]) -> CommandKind:
     if len(words) != 1 or not ACTIVATE.fullmatch(words[0]):
-        raise NeedsApproval(f"what {quote_text(' '.join(map(show_argument, words)))} contains is not known")
+        raise NeedsApproval(describe_script(show_argument(words[0])) if words else "`source` names no file")
     line.require_project_folder(words[0])
     return CommandKind.BUILDS
 
@@ -64,7 +65,7 @@ def judge_shell(line: "WholeLine", words: Sequence[str]) -> CommandKind:
     if words[:1] == ("-n",) and len(words) > 1 and not any(map(_may_be_option, words[1:])):
         return CommandKind.READS
     if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
-        raise NeedsApproval("it starts a shell whose commands are not in the line")
+        raise NeedsApproval(_describe_shell(words))
     return line.judge_inner_text(words[1])
 
 
@@ -85,13 +86,13 @@ def judge_rm(_: "WholeLine", words: Sequence[str]) -> CommandKind:
     """Judge `rm -rf "$d"` after `d=$(mktemp -d)`. Whatever else it deletes, the user is asked about."""
     paths = [word for word in words if not RM_FLAGS.fullmatch(word)]
     if not paths or not all(map(_is_own_temporary, paths)):
-        raise NeedsApproval(describe_unknown(("rm", *words)))
+        raise NeedsApproval(describe_program(("rm", *words)))
     return CommandKind.BUILDS
 
 
 def judge_mktemp(_: "WholeLine", words: Sequence[str]) -> CommandKind:
     if not TEMPORARY.fullmatch(" ".join(("mktemp", *words))) or not all(map(is_certain, words)):
-        raise NeedsApproval(describe_unknown(("mktemp", *words)))
+        raise NeedsApproval(describe_program(("mktemp", *words)))
     return CommandKind.BUILDS
 
 
@@ -110,7 +111,7 @@ def judge_npx(line: "WholeLine", words: Sequence[str]) -> CommandKind:
     """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
     rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
     if not rest or rest[0] not in BY_NPX:
-        raise NeedsApproval(describe_unknown(("npx", *words)))
+        raise NeedsApproval(describe_program(("npx", *words)))
     return line.judge_program(rest)
 
 
@@ -119,13 +120,13 @@ def judge_bundle(line: "WholeLine", words: Sequence[str]) -> CommandKind:
     if words[:1] == ("exec",) and len(words) > 1:
         line.judge_program(words[1:])
         return CommandKind.BUILDS
-    raise NeedsApproval(describe_unknown(("bundle", *words)))
+    raise NeedsApproval(describe_program(("bundle", *words)))
 
 
-def judge_package_runner(line: "WholeLine", words: Sequence[str]) -> CommandKind:
+def judge_package_runner(line: "WholeLine", words: Sequence[str], runner: str) -> CommandKind:
     """Judge what `uv run` or `poetry run` starts."""
     if words[:1] != ("run",) or len(words) < 2:
-        raise NeedsApproval(f"{quote_text(' '.join(map(show_argument, words[:1])))} is not known to only build or test")
+        raise NeedsApproval(describe_program((runner, *words)))
     line.judge_program(words[1:])
     return CommandKind.BUILDS
 
@@ -136,6 +137,17 @@ def _is_own_temporary(path: str) -> bool:
 
 def _may_be_option(word: str) -> bool:
     return word.startswith(("-", "+")) or may_become_option(word)
+
+
+def _describe_shell(words: Sequence[str]) -> str:
+    """Say why `bash` with these words asks."""
+    if words and is_certain(words[0]) and words[0][:1] not in "-+":
+        return describe_script(words[0])
+    if words and re.fullmatch("-[a-z]*c", words[0]):
+        return "it starts a shell with commands that are only known when the line runs"
+    if words:
+        return f"it starts a shell with {quote_text(show_argument(words[0]))}, which is not known to be harmless"
+    return "it starts a shell that runs what it reads from its input"
 
 
 JUDGED: Mapping[str, Callable[[WholeLine, Sequence[str]], CommandKind]] = {
@@ -150,6 +162,9 @@ JUDGED: Mapping[str, Callable[[WholeLine, Sequence[str]], CommandKind]] = {
     **dict.fromkeys(SHELLS, judge_shell),
     "npx": judge_npx,
     "bundle": judge_bundle,
-    **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), judge_package_runner),
+    **{
+        runner: partial(judge_package_runner, runner=runner)
+        for runner in ("uv", "poetry", "hatch", "pdm", "pipenv", "rye")
+    },
     **dict.fromkeys(COMPILERS, judge_compiler),
 }

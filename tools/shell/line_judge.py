@@ -18,7 +18,7 @@ from tools.shell.expansions import does_hidden_arithmetic, require_plain_expansi
 from tools.shell.judged_programs import JUDGED
 from tools.shell.known_commands import BUILDS, READS, reads_code
 from tools.shell.line_scope import NO_SCOPE, REDIRECTION, SCOPED_BUILTINS, LineScope
-from tools.shell.line_steps import MOVING, LineStep, StepKind, list_steps
+from tools.shell.line_steps import MOVING, LineStep, StepRole, list_steps
 from tools.shell.line_values import read_values
 from tools.shell.lines import read_line
 from tools.shell.program_arguments import (
@@ -28,9 +28,9 @@ from tools.shell.program_arguments import (
     read_argument,
     show_argument,
 )
+from tools.shell.program_effects import describe_program
 from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.starters import STARTERS, judge_settings
-from tools.shell.unknown_programs import describe_unknown
 from tools.shell.variables import judge_assignment, judge_export, require_own_variable
 from tools.shell.verdicts import CommandKind, NeedsApproval
 from tools.shell.word_values import HERE
@@ -81,7 +81,7 @@ class LineJudge:
     def begin_line(self, line: ShellLine) -> Sequence[LineStep]:
         if line.plain and all(word.role is WordRole.WORD for word in line.commands[0].words):
             self.scope = self.scope or NO_SCOPE
-            return [LineStep(line.commands[0], line.commands[0].words, StepKind.RUNS, self.scope.sure)]
+            return [LineStep(line.commands[0], line.commands[0].words, StepRole.RUNS, self.scope.sure)]
         if self.scope is None:
             self.scope = LineScope(read_values(line))
         return list_steps(line, self.scope.sure)
@@ -100,14 +100,14 @@ class LineJudge:
                 require_plain_expansion(expansion, scope.is_number)
             kinds = [self._judge_nested(line) for line in command.nested]
             self._check_block(step)
-            words = step.words if step.kind is StepKind.RUNS else ()
+            words = step.words if step.kind is StepRole.RUNS else ()
             return get_widest([*kinds, *map(self._judge_all_words, scope.spell_all(words))])
         finally:
             self.scope = outer
 
     def _check_block(self, step: LineStep) -> None:
         """Check what a loop, a function or an array is called."""
-        if step.kind is StepKind.LOOP:
+        if step.kind is StepRole.LOOP:
             _check_loop(step.words)
         if step.command.joined == "(" and step.words and step.words[-1].role is WordRole.ASSIGNMENT:
             require_own_variable(step.words[-1].source.rstrip("+="))
@@ -121,7 +121,7 @@ class LineJudge:
             raise NeedsApproval("a part of a function, an array or a `case` is not judged by itself")
         self.scope = NO_SCOPE
         words = strip_keywords(command.words) if command.words[:1] else ()
-        return self.judge_step(LineStep(command, words, StepKind.RUNS, frozenset()))
+        return self.judge_step(LineStep(command, words, StepRole.RUNS, frozenset()))
 
     def __post_init__(self) -> None:
         self.start, self.left_from = self.folder, self.left
@@ -173,11 +173,14 @@ class LineJudge:
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
         if not all(word.role is WordRole.WORD for word in rest):
-            raise NeedsApproval(describe_unknown((name.text,)))
-        arguments = tuple(read_argument(word) for word in rest)
+            raise NeedsApproval(describe_program((name.text,)))
+        arguments = tuple(map(self.read_word, rest))
         if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
             return CommandKind.BUILDS
         return get_widest([*kinds, self.judge_program(arguments)])
+
+    def read_word(self, word: ShellWord) -> str:
+        return read_argument(word)
 
     def judge_program(self, words: Sequence[str]) -> CommandKind:
         """Judge a program with its arguments, also one that another program starts."""
@@ -208,7 +211,7 @@ class LineJudge:
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
             settings = judge_settings(rest) if name == "env" else []
             return get_widest([*settings, *map(self.judge_program, started)])
-        raise NeedsApproval(describe_unknown(words))
+        raise NeedsApproval(describe_program(words, self.left))
 
     def require_project_folder(self, part: str) -> None:
         if self.left:
@@ -239,12 +242,12 @@ class LineJudge:
             if name and (self.scope or NO_SCOPE).find(name[1]).is_name:
                 return CommandKind.READS
             if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
-                raise NeedsApproval(f"what {quote_text(word.source)} reads is not known to be a file")
+                raise NeedsApproval(f"`<` reads {_describe_place(word, '<')}")
             return CommandKind.READS
         if word.known and word.text in STREAMS:
             return CommandKind.READS
         if not word.known or not re.fullmatch(r"[^*?\[{~]+", word.source):
-            raise NeedsApproval(f"where {quote_text(word.source)} writes is not known")
+            raise NeedsApproval(f"{quote_text(sign[0])} writes to {_describe_place(word, sign[0])}")
         return self.judge_writing(word.text)
 
     def judge_writing(self, *paths: str) -> CommandKind:
@@ -257,7 +260,7 @@ class LineJudge:
                     raise NeedsApproval(risk.rstrip("."))
                 continue
             if not (is_certain(path) or is_pattern(path)) or path.startswith("-") or HIDDEN_MATCH.search(path):
-                raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
+                raise NeedsApproval(f"menugate cannot tell which file {quote_text(show_argument(path))} is")
             if not INSIDE.fullmatch(path):
                 raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
             if not path.startswith("/"):
@@ -330,3 +333,9 @@ def _check_loop(words: Sequence[ShellWord]) -> None:
         if word.role is WordRole.WORD and not word.known:
             continue
         read_argument(word)
+
+
+def _describe_place(word: ShellWord, sign: str) -> str:
+    if word.known and word.text.startswith("/dev/"):
+        return f"{quote_text(word.text)}, which is not a file"
+    return "a file whose name is only known when the line runs"

@@ -19,7 +19,7 @@ from mcp_server.model.tools import Arguments, CallPart, Loss
 from tools.shell.classify import find_start, read_whole_line
 from tools.shell.expansions import does_hidden_arithmetic, require_plain_expansion
 from tools.shell.line_judge import BLOCKS, MAX_COMMANDS, OPENING, PROGRAM, LineJudge
-from tools.shell.line_steps import LineStep, StepKind
+from tools.shell.line_steps import LineStep, StepRole
 from tools.shell.losses import DELETING, LossPlace, find_losses
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
@@ -203,7 +203,7 @@ def _takes_document(command: ShellCommand) -> bool:
 
 def _runs_something(step: LineStep) -> bool:
     """False for `done`, for the head of a loop, and for the body of a here-document."""
-    return step.kind is StepKind.RUNS and any(word.role is not WordRole.KEYWORD for word in step.command.words)
+    return step.kind is StepRole.RUNS and any(word.role is not WordRole.KEYWORD for word in step.command.words)
 
 
 def _measure_keywords(command: ShellCommand, text: bytes) -> int:
@@ -220,7 +220,7 @@ def _measure_keywords(command: ShellCommand, text: bytes) -> int:
 def _may_change_shell(step: LineStep) -> bool:
     """True unless it only starts a program, which cannot change the shell that starts it."""
     command = step.command
-    if step.kind is not StepKind.RUNS or command.joined in BLOCKS or does_hidden_arithmetic(command):
+    if step.kind is not StepRole.RUNS or command.joined in BLOCKS or does_hidden_arithmetic(command):
         return True
     try:
         for expansion in command.expansions:

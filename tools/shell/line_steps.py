@@ -31,7 +31,7 @@ DECLARING = frozenset(("declare", "typeset", "local", "readonly", "export"))
 MOVING = frozenset(("cd", "pushd", "popd"))
 
 
-class StepKind(StrEnum):
+class StepRole(StrEnum):
     RUNS = "runs"
     HEAD = "head"
     """Words that a block begins with, and what stands in the place of a command: these run nothing themselves."""
@@ -45,7 +45,7 @@ class LineStep(Struct, frozen=True):
     command: ShellCommand
     words: Sequence[ShellWord]
     """Without the keywords in front."""
-    kind: StepKind
+    kind: StepRole
     sure: frozenset[str]
     """The variables that the line has surely set by now, and `f()` for each function that it has surely defined."""
     name: str = ""
@@ -141,35 +141,35 @@ class _Walker:
     def walk(self, command: ShellCommand) -> None:
         self.read_signs(command.signs)
         if not command.words and command.documents:
-            self.add_step(command, (), StepKind.HEAD)
+            self.add_step(command, (), StepRole.HEAD)
             return
         self.defined = ""
         sure, was_pattern = self.block.sure, self.block.in_pattern
         words = self.read_keywords(command)
         if was_pattern and self.block.in_pattern:
             _require_pattern(words, command.joined)
-        kind = StepKind.RUNS
+        kind = StepRole.RUNS
         if self.block.kind == "array":
-            kind = StepKind.ELEMENTS
+            kind = StepRole.ELEMENTS
             _require_elements(words)
         elif words and _is_loop_head(command, words):
-            kind = StepKind.LOOP
+            kind = StepRole.LOOP
         elif self.block.in_pattern or not words:
-            kind = StepKind.HEAD
+            kind = StepRole.HEAD
         elif command.joined == "(" and _is_function(words):
-            kind, self.waiting, self.defined = StepKind.FUNCTION, words[0].text, words[0].text
+            kind, self.waiting, self.defined = StepRole.FUNCTION, words[0].text, words[0].text
         if self.waiting and self.waiting != self.defined:
             raise NeedsApproval(f"the function {quote_text(self.waiting)} has a body that is not in braces")
-        self.add_step(command, words, kind, sure if kind in (StepKind.HEAD, StepKind.LOOP) else self.block.sure)
+        self.add_step(command, words, kind, sure if kind in (StepRole.HEAD, StepRole.LOOP) else self.block.sure)
         in_function = any(block.kind == "function" for block in self.blocks)
-        if kind is StepKind.RUNS and words and (words[0].text != "local" or in_function):
+        if kind is StepRole.RUNS and words and (words[0].text != "local" or in_function):
             self.block.add(find_sure_names(words))
         self.previous, self.last_sign = words, ""
 
     def add_step(
-        self, command: ShellCommand, words: Sequence[ShellWord], kind: StepKind, sure: frozenset[str] | None = None
+        self, command: ShellCommand, words: Sequence[ShellWord], kind: StepRole, sure: frozenset[str] | None = None
     ) -> None:
-        name = self.block.name if kind is StepKind.ELEMENTS else ""
+        name = self.block.name if kind is StepRole.ELEMENTS else ""
         known = self.block.sure if sure is None else sure
         self.steps.append(LineStep(command, words, kind, known, name, self.defined, self.subshells))
 

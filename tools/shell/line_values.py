@@ -13,7 +13,7 @@ from msgspec import Struct
 from mcp_server.model.shell import ShellLine, ShellWord, WordRole
 from tools.shell.arithmetic import read_arithmetic, read_delimited
 from tools.shell.expansions import find_set_by_expansion
-from tools.shell.line_steps import DECLARING, MOVING, SETTING, LineStep, StepKind, list_steps
+from tools.shell.line_steps import DECLARING, MOVING, SETTING, LineStep, StepRole, list_steps
 from tools.shell.lines import read_line
 from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.verdicts import NeedsApproval
@@ -83,12 +83,12 @@ class _Collector:
                 self.collect(nested, step.sure)
             for source in step.command.expansions:
                 self.read_expansion(source)
-            if step.kind is StepKind.ELEMENTS:
+            if step.kind is StepRole.ELEMENTS:
                 self.arrays.add(step.name)
                 self.set(step.name, evaluate_elements(step.words, self.bind(step)))
-            elif step.kind is StepKind.LOOP:
+            elif step.kind is StepRole.LOOP:
                 self.read_head(step)
-            elif step.kind is StepKind.RUNS:
+            elif step.kind is StepRole.RUNS:
                 self.has_moved = self.has_moved or step.wanders or any(word.text in MOVING for word in step.words)
                 self.read_command(step)
 

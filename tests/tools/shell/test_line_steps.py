@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.shell.line_steps import StepKind, list_steps
+from tools.shell.line_steps import StepRole, list_steps
 from tools.shell.lines import read_line
 from tools.shell.verdicts import NeedsApproval
 
@@ -103,7 +103,7 @@ def test_patterns_and_elements_do_not_run_but_what_stands_behind_them_does() -> 
     read = read_line("case x in rm|cp) ls;; esac; a=(mv); f() { pwd; }; touch b")
     assert read
     steps = list_steps(read)
-    assert [step.words[0].text for step in steps if step.kind is StepKind.RUNS] == ["ls", "a=", "pwd", "touch"]
+    assert [step.words[0].text for step in steps if step.kind is StepRole.RUNS] == ["ls", "a=", "pwd", "touch"]
 
 
 @pytest.mark.parametrize(
