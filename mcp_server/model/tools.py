@@ -117,10 +117,14 @@ class Demand(Struct, frozen=True):
     """The profile that the call needs to succeed. Set if an approval below `asked_below` would be useless, because the
     call would fail there anyway."""
     instead: tuple[str, ...] = ()
-    """Tools that can do the same at the lower profile."""
+    """Tools that can do the same at the lower profile, or the part of it that `detour` names."""
+    detour: str = ""
+    """What can be done instead at the lower profile, in sentences for the model."""
     steps: "tuple[PathStep, ...]" = ()
     """If there are any, the approval is needed only if something that is there stands against them. Where they are
     looked at, `confirm` becomes None, or says what does."""
+    once: bool = False
+    """True if an approval covers one call only, because the call destroys something."""
 
     @property
     def always_asks(self) -> bool:
@@ -167,7 +171,7 @@ class CallPart(Struct, frozen=True):
 
     text: str
     does: Literal["reads", "builds", "asks"]
-    """`asks`: it is not known to only read, build or test."""
+    """`asks`: it may do more than read, build and test, or menugate does not know what it does."""
     why: str = ""
     """Why it asks."""
     span: tuple[int, int] | None = None

@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from mcp_server.model.protected import describe_change_risk
@@ -26,6 +27,7 @@ from tools.shell.program_arguments import (
     read_argument,
     show_argument,
 )
+from tools.shell.program_effects import describe_program, describe_script
 from tools.shell.project_programs import BY_NPX
 from tools.shell.sed_scripts import read_sed_call
 from tools.shell.shell_builtins import BUILTIN_NAMES
@@ -48,7 +50,6 @@ NOT_JUDGED: Mapping[str, str] = {
 }
 OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
 CLOSING = frozenset(("fi", "done", "}"))
-SUBCOMMANDS = frozenset("git npm pnpm yarn pip pip3 cargo go dotnet bundle composer".split())  # noqa: SIM905
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
 PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin)/([\w.+-]+)")
 PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
@@ -119,7 +120,7 @@ class LineJudge:
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
         if not all(word.role is WordRole.WORD for word in rest):
-            raise NeedsApproval(_describe_unknown((name.text,)))
+            raise NeedsApproval(describe_program((name.text,)))
         arguments = tuple(map(self.read_word, rest))
         if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
             return CommandKind.BUILDS
@@ -153,7 +154,7 @@ class LineJudge:
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
             settings = judge_settings(rest) if name == "env" else []
             return get_widest([*settings, *map(self._judge_program, started)])
-        raise NeedsApproval(_describe_unknown(words))
+        raise NeedsApproval(describe_program(words, self.left))
 
     def _require_project_folder(self, part: str) -> None:
         if self.left:
@@ -181,12 +182,12 @@ class LineJudge:
         if sign[1] == "<":
             # bash connects to the address in `/dev/tcp/HOST/PORT`.
             if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
-                raise NeedsApproval(f"what {quote_text(word.source)} reads is not known to be a file")
+                raise NeedsApproval(f"`<` reads {_describe_place(word, '<')}")
             return CommandKind.READS
         if word.known and word.text in STREAMS:
             return CommandKind.READS
         if not word.known or not re.fullmatch(r"[^*?\[{~]+", word.source):
-            raise NeedsApproval(f"where {quote_text(word.source)} writes is not known")
+            raise NeedsApproval(f"{quote_text(sign[0])} writes to {_describe_place(word, sign[0])}")
         return self._judge_writing(word.text)
 
     def _judge_writing(self, *paths: str) -> CommandKind:
@@ -194,7 +195,7 @@ class LineJudge:
             if path == "/dev/null":
                 continue
             if not (is_certain(path) or is_pattern(path)) or path.startswith("-") or HIDDEN_MATCH.search(path):
-                raise NeedsApproval(f"it is not known which file {quote_text(show_argument(path))} is")
+                raise NeedsApproval(f"menugate cannot tell which file {quote_text(show_argument(path))} is")
             if not INSIDE.fullmatch(path):
                 raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
             if not path.startswith("/"):
@@ -228,7 +229,7 @@ class LineJudge:
 
     def judge_source(self, words: Sequence[str]) -> CommandKind:
         if len(words) != 1 or not ACTIVATE.fullmatch(words[0]):
-            raise NeedsApproval(f"what {quote_text(' '.join(map(show_argument, words)))} contains is not known")
+            raise NeedsApproval(describe_script(show_argument(words[0])) if words else "`source` names no file")
         self._require_project_folder(words[0])
         return CommandKind.BUILDS
 
@@ -237,7 +238,7 @@ class LineJudge:
         if words[:1] == ("-n",) and len(words) > 1 and not any(map(_may_be_option, words[1:])):
             return CommandKind.READS
         if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
-            raise NeedsApproval("it starts a shell whose commands are not in the line")
+            raise NeedsApproval(_describe_shell(words))
         return self.judge_inner_text(words[1])
 
     def judge_inner_text(self, text: str) -> CommandKind:
@@ -256,7 +257,7 @@ class LineJudge:
         """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
         rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
         if not rest or rest[0] not in BY_NPX:
-            raise NeedsApproval(_describe_unknown(("npx", *words)))
+            raise NeedsApproval(describe_program(("npx", *words)))
         return self._judge_program(rest)
 
     def judge_bundle(self, words: Sequence[str]) -> CommandKind:
@@ -264,14 +265,12 @@ class LineJudge:
         if words[:1] == ("exec",) and len(words) > 1:
             self._judge_program(words[1:])
             return CommandKind.BUILDS
-        raise NeedsApproval(_describe_unknown(("bundle", *words)))
+        raise NeedsApproval(describe_program(("bundle", *words)))
 
-    def judge_package_runner(self, words: Sequence[str]) -> CommandKind:
+    def judge_package_runner(self, words: Sequence[str], runner: str) -> CommandKind:
         """Judge what `uv run` or `poetry run` starts."""
         if words[:1] != ("run",) or len(words) < 2:
-            raise NeedsApproval(
-                f"{quote_text(' '.join(map(show_argument, words[:1])))} is not known to only build or test"
-            )
+            raise NeedsApproval(describe_program((runner, *words)))
         self._judge_program(words[1:])
         return CommandKind.BUILDS
 
@@ -285,7 +284,10 @@ JUDGED = {
     **dict.fromkeys(SHELLS, LineJudge.judge_shell),
     "npx": LineJudge.judge_npx,
     "bundle": LineJudge.judge_bundle,
-    **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), LineJudge.judge_package_runner),
+    **{
+        runner: partial(LineJudge.judge_package_runner, runner=runner)
+        for runner in ("uv", "poetry", "hatch", "pdm", "pipenv", "rye")
+    },
     **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
 }
 
@@ -326,26 +328,18 @@ def _may_be_option(word: str) -> bool:
     return word.startswith(("-", "+")) or may_become_option(word)
 
 
-def _fits_find(words: Sequence[str]) -> bool:
-    return STARTERS["find"](words) is not None
+def _describe_shell(words: Sequence[str]) -> str:
+    """Say why `bash` with these words asks."""
+    if words and is_certain(words[0]) and words[0][:1] not in "-+":
+        return describe_script(words[0])
+    if words and re.fullmatch("-[a-z]*c", words[0]):
+        return "it starts a shell with commands that are only known when the line runs"
+    if words:
+        return f"it starts a shell with {quote_text(show_argument(words[0]))}, which is not known to be harmless"
+    return "it starts a shell that runs what it reads from its input"
 
 
-def _describe_unknown(words: Sequence[str]) -> str:
-    """Name what is not known: a word, if the rest of the command is known without it, or the command."""
-    name, rest = words[0], words[1:]
-    known = [table[name] for table in (READS, BUILDS, {"find": _fits_find}) if name in table]
-    # The value of an option would take the option's place: leave out options first.
-    for at in sorted(range(len(rest)), key=lambda at: rest[at][:1] != "-"):
-        if any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
-            shown = quote_text(show_argument(rest[at]))
-            if may_become_option(rest[at]) or rest[at] != show_argument(rest[at]):
-                return f"{shown} could become an option of {quote_text(name)}"
-            return f"{quote_text(_get_start(words[: at + 1]))} with {shown} is not known to only read, build or test"
-    return f"{quote_text(_get_start(words) if known else name)} is not known to only read, build or test"
-
-
-def _get_start(words: Sequence[str]) -> str:
-    """Return the program, with its subcommand or module if it has one."""
-    if words[1:2] == ("-m",):
-        return " ".join(words[:3])
-    return " ".join(words[:2]) if words[0] in SUBCOMMANDS and words[1:2] and words[1][:1] != "-" else words[0]
+def _describe_place(word: ShellWord, sign: str) -> str:
+    if word.known and word.text.startswith("/dev/"):
+        return f"{quote_text(word.text)}, which is not a file"
+    return "a file whose name is only known when the line runs"
