@@ -213,6 +213,7 @@ LossKind: TypeAlias = Literal[
     "replaces",  # a file or a link, and nothing behind it; a folder gets it inside
     "relinks",  # the same, also for a link to a folder
     "deletes in",  # some of what is in a folder
+    "deletes some in",  # the same, if it fits what the line says
     "overwrites in",
     "cleans",  # files below a folder that git does not track, or some of them
     "cleans all",
