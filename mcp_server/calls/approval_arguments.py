@@ -15,8 +15,9 @@ from mcp_server.model.look_alikes import find_look_alikes
 from mcp_server.model.text import escape_for_person, quote_as_json, quote_text
 
 QUOTE = re.compile("`([^`]*)`")
-PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: -{1,2}\w[\w-]{0,19})?(?: [\w./-]{1,20})?")
-"""A name, or two, or with an option between them: nobody takes it for a sentence."""
+PLAIN_QUOTE = re.compile(r"[\w./+=@%,-]{1,60}(?: -{1,2}\w[\w-]{0,19})?(?: [\w./-]{1,20})?|[!-'*-_a-~]{1,40}")
+"""A name, or two, or with an option between them, or signs without a space, such as `"$x"*`: nobody takes it for a
+sentence. Parentheses are left to our own numbers."""
 LINE = re.compile(r"(?:[ \t]*\n){2,}|[^\n]*\n|[^\n]+")
 """Lines without a character stand together: many of them would push what is above them off the screen."""
 SPACES = re.compile(r" {2,}")

@@ -121,7 +121,7 @@ def run_tail(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         row_filter, is_empty = build_ledger_filter(arguments, tail=arguments.count), True
         for row in state.follow_rows(row_filter) if arguments.follow else state.read_rows(row_filter):
-            glance, is_empty = state.find_glance(row.seq), False
+            glance, is_empty = state.find_row_glance(row), False
             if arguments.json:
                 print(format_json_line(row, glance))
             else:
@@ -137,8 +137,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     with open_ledger(settings_from_arguments(arguments)) as state:
         row = find_row(state, arguments.seq)
         partner = find_partner_row(state, row)
-        glances = state.load_glances([one.seq for one in (row, partner) if one])
-    shown, other = glances.get(row.seq, ""), glances.get(partner.seq, "") if partner else ""
+        shown, other = state.find_row_glance(row), state.find_row_glance(partner) if partner else ""
     if arguments.json:
         print_json({"row": row_to_json(row, shown), "other": row_to_json(partner, other) if partner else None})
         return 0

@@ -130,6 +130,8 @@ def _describe_row(row: "Row") -> str:
             return f"{what}{fields.get('folder')} {'is trusted' if fields.get('trusted') else 'is no longer trusted'}"
         case "start" | "stop":
             return f"process {str(fields.get('process')).partition('-')[0]} {fields.get('reason') or ''}".rstrip()
+        case "question" | "answer" | "redeemed":
+            return ": ".join(str(fields[key]) for key in ("question", "reason") if fields.get(key))
         case _:
             return str(fields.get("reason") or "")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_server.state.engine.transaction import Transaction
 
 EXAMPLES = """
-menugate memory list                         what successful runs recorded, and what you added
+menugate memory                              what successful runs recorded, and what you added
 menugate memory show 3f9a01bc                one entry in full, with the run it came from
 menugate memory add --tier decision "SQLite, because one file is easy to move"
 menugate memory forget 3f9a01bc              delete an entry for good

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from mcp_server.settings import Settings
 
 
+LISTING = frozenset(("rules", "todos", "upstreams", "memory", "secret"))
+"""Commands that list if you name no action."""
+
+
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command typed first, or of all commands: a server must not keep the others in memory."""
     top = TopParser(prog="menugate")
@@ -124,7 +128,7 @@ class TopParser(MixedParser):
             from mcp_server.cli.usage import describe_unknown_command
 
             self.error(describe_unknown_command(first, tuple(TOPICS)) if first else "say what to do.")
-        parsed, more = self.parse_known_args(args, namespace)
+        parsed, more = self.parse_known_args(_add_default_action(args), namespace)
         if more:
             from mcp_server.cli.usage import describe_unknown_word
 
@@ -137,6 +141,13 @@ class TopParser(MixedParser):
         from mcp_server.cli.usage import render_overview
 
         return render_overview(TOPICS)
+
+
+def _add_default_action(args: Sequence[str]) -> Sequence[str]:
+    """Read `menugate rules --json` as `menugate rules list --json`."""
+    first, rest = args[0], args[1:]
+    has_action = bool(rest) and (not rest[0].startswith("-") or rest[0] in ("-h", "--help"))
+    return [first, "list", *rest] if first in LISTING and not has_action else args
 
 
 class CommandGroup(Struct, frozen=True):
@@ -166,7 +177,9 @@ class CommandGroup(Struct, frozen=True):
 
 def add_actions(one: argparse.ArgumentParser) -> CommandGroup:
     """The commands below a command, such as `audit tail`."""
-    below = one.add_subparsers(title="actions", metavar="ACTION", required=True, parser_class=MixedParser)
+    lists = one.prog.rpartition(" ")[2] in LISTING
+    title, metavar = ("actions (`list` if you name none)", "[ACTION]") if lists else ("actions", "ACTION")
+    below = one.add_subparsers(title=title, metavar=metavar, required=True, parser_class=MixedParser)
     return CommandGroup(below.add_parser)
 
 

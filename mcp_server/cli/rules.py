@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_server.model.tools import Arguments, Tool
 
 EXAMPLES = """
-menugate rules list                      every rule in force, and where it is written
+menugate rules                           every rule in force, and where it is written
 menugate rules test                      try every example, and show which rule decides it
 menugate rules test --config new.yaml    test a configuration before you use it
 """

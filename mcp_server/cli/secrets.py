@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 menugate secret set GITHUB_TOKEN       asks for the value, without showing it
-menugate secret list                   names, where each may be used, and its last use; never values
+menugate secret                        names, where each may be used, and its last use; never values
 menugate secret remove GITHUB_TOKEN    delete it
 """
 SET = """

@@ -111,12 +111,9 @@ def show_status(facts: dict[str, Any]) -> None:
     print_table(rows + format_key_rows(facts))
     if facts.get("refusals"):
         say("\nThe last calls that did not run:")
-        print_table(
-            [
-                (str(row["seq"]), row["at"], row["glance"] or row["tool"], row["code"], row["reason"])
-                for row in facts["refusals"]
-            ]
-        )
+        for row in facts["refusals"]:
+            say_foreign(f"{row['seq']:>6}  {row['at']}  {row['glance'] or row['tool']}", "", "> ")
+            say_prose(format_one_line(f"{row['code']}: {row['reason']}"), indent="        ")
 
 
 def describe_work(work: dict[str, Any]) -> str:

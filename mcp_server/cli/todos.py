@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_server.state.reader import Reader
 
 EXAMPLES = """
-menugate todos list                            the todos of every session
+menugate todos                                 the todos of every session
 menugate todos show 3f9c12ab                   one todo: criteria, claims, checks and history
 menugate todos accept 3f9c12ab                 it is done
 menugate todos reject 3f9c12ab "tests fail"    it is not done, and the agent must continue

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_server.views.upstreams import UpstreamView
 
 EXAMPLES = """
-menugate upstreams list             every server, with its tools, its price and your approval
+menugate upstreams                  every server, with its tools, its price and your approval
 menugate upstreams show github      one server: what is in force of it, and what is not, and why
 menugate upstreams approve github   read what a server offers, and approve it
 menugate upstreams add time -- uvx mcp-server-time@2026.10.19   put a server behind menugate

@@ -56,12 +56,15 @@ def reload_configuration(current: Configuration, settings: Settings, settled: bo
         )
         candidate_now = _remount(replace(current, library=library, own=candidate_own), settings, settled)
         applied = apply_configuration(candidate_now, settings, candidate_text)
-        if not isinstance(applied, ConfigFaults):
+        if isinstance(applied, ConfigFaults):
+            combined_fault = combined_fault or str(applied)
+        elif settings.mode is not None and settings.mode not in applied.policy.menus.by_name:
+            combined_fault = combined_fault or _describe_missing_mode(settings)
+        else:
             fault = "\n".join([*faults_now, *([combined_fault] if combined_fault else [])])
             return RenewedConfiguration(
                 applied, fault, not faults and candidate is operator, not workspace_faults and candidate_own is own
             )
-        combined_fault = combined_fault or str(applied)
     return RenewedConfiguration(current, "\n".join([*faults_now, combined_fault]), False, False)
 
 
@@ -98,10 +101,15 @@ def reload_menus(
     tools = {name: tool for name, tool in current.policy.tools.items() if tool.written is None}
     now = load_menus(folders, operator, tools, find_longest_name(current.packs))
     if not isinstance(now, ConfigFaults):
-        if settings.mode is None or now.by_name.get(settings.mode) is not None:
+        # The mode may also be that of a mounted server, which has no file.
+        if settings.mode not in held.by_name or settings.mode in now.by_name:
             return (held if now == held else now), ()
-        return held, [f"there is no mode `{settings.mode}` any more, which this server was started with"]
+        return held, [_describe_missing_mode(settings)]
     return (None, missing) if missing else (held, [str(now)])
+
+
+def _describe_missing_mode(settings: Settings) -> str:
+    return f"there is no mode `{settings.mode}` any more, which this server was started with"
 
 
 def _find_missing_servers(menus: Menus, config: OperatorConfig, path: Path | None) -> list[str]:

@@ -13,6 +13,7 @@ from mcp_server.model.posture import Profile, Stage
 
 if TYPE_CHECKING:
     from mcp_server.model.context import Context
+    from mcp_server.model.path_steps import PathStep
     from mcp_server.model.results import Ending
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -116,7 +117,14 @@ class Demand(Struct, frozen=True):
     """The profile that the call needs to succeed. Set if an approval below `asked_below` would be useless, because the
     call would fail there anyway."""
     instead: tuple[str, ...] = ()
-    """Tools that can do the same at the lower profile."""
+    """Tools that can do the same at the lower profile, or the part of it that `detour` names."""
+    detour: str = ""
+    """What can be done instead at the lower profile, in sentences for the model."""
+    steps: "tuple[PathStep, ...]" = ()
+    """If there are any, the approval is needed only if something that is there stands against them. Where they are
+    looked at, `confirm` becomes None, or says what does."""
+    once: bool = False
+    """True if an approval covers one call only, because the call destroys something."""
 
     @property
     def always_asks(self) -> bool:
@@ -163,7 +171,7 @@ class CallPart(Struct, frozen=True):
 
     text: str
     does: Literal["reads", "builds", "asks"]
-    """`asks`: it is not known to only read, build or test."""
+    """`asks`: it may do more than read, build and test, or menugate does not know what it does."""
     why: str = ""
     """Why it asks."""
     span: tuple[int, int] | None = None
@@ -205,6 +213,7 @@ LossKind: TypeAlias = Literal[
     "replaces",  # a file or a link, and nothing behind it; a folder gets it inside
     "relinks",  # the same, also for a link to a folder
     "deletes in",  # some of what is in a folder
+    "deletes some in",  # the same, if it fits what the line says
     "overwrites in",
     "cleans",  # files below a folder that git does not track, or some of them
     "cleans all",

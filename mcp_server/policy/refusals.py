@@ -183,14 +183,15 @@ def refuse_read_only_work(tool: Tool, posture: Posture) -> Decision:
 
 
 def refuse_low_profile(
-    tool: Tool, needed: Profile, posture: Posture, policy: Policy, *, these_arguments: bool = False
+    tool: Tool, needed: Profile, posture: Posture, policy: Policy, *, these_arguments: bool = False, why: str = ""
 ) -> Decision:
     what = f"`{tool.name}` with these arguments" if these_arguments else f"`{tool.name}`"
+    what = f"{why.rstrip('.')}. For that, `{tool.name}`" if why else what
     reason = f"{what} needs the profile `{needed}`; the current one is `{posture.profile}`."
     if not policy.ceiling.covers(posture.profile):
         reason = f"{what} needs the profile `{needed}`; the operator allows `{policy.ceiling}` at most."
     if policy.ceiling.covers(needed):
-        who = f"Only the user can raise it, with `menugate profile {needed}` at a terminal."
+        who = f"Only the user can raise the profile, with `menugate profile {needed}` at a terminal."
     else:
         who = "Only the operator can allow a higher one."
     return make_refusal(Layer.PROFILE, Code.PROFILE_TOO_LOW, reason, f"{who} {ASK_THE_PERSON}")
@@ -198,15 +199,18 @@ def refuse_low_profile(
 
 def refuse_useless_question(tool: Tool, demand: Demand, session: Session, posture: Posture, policy: Policy) -> Decision:
     """Refuse instead of asking, because the call would fail even if it were approved."""
-    low = refuse_low_profile(tool, demand.takes or demand.profile, posture, policy, these_arguments=True)
+    needed, why = demand.takes or demand.profile, demand.confirm or ""
+    low = refuse_low_profile(tool, needed, posture, policy, these_arguments=True, why=why)
     instead = demand.instead
     mode = find_mode_with(instead, session, policy)
     if mode is None:
-        return low
+        detour = f"{demand.detour} " if demand.detour and not instead else ""
+        return replace(low, way_out=f"Nothing ran. {detour}{low.way_out}")
     first = "" if session.flat or mode.name == session.mode else f"{format_enter_call(mode)}, then "
     asks = "it asks the user if necessary" if len(instead) == 1 else "they ask the user if necessary"
+    after = f". {demand.detour}" if demand.detour else f": {asks}."
     return replace(
-        low, way_out=f"Nothing ran. Call {first}{format_list(instead, 'and')} for that: {asks}.", instead=instead
+        low, way_out=f"Nothing ran. Call {first}{format_list(instead, 'and')} for that{after}", instead=instead
     )
 
 

@@ -34,6 +34,10 @@ from mcp_server.state.location import is_known_state, is_sealed_by
 from mcp_server.state.summaries import Summary
 from mcp_server.state.verify import VerifyReport
 
+ANSWERS = frozenset(("answer", "redeemed"))
+LONGEST_OPEN_NS = 24 * 3600 * 10**9
+"""A question is answered and its approval used within this time."""
+
 ROWS_PER_QUERY = 1000
 FOLLOW_SECONDS = 0.1
 ROWS_SEARCHED = 100_000
@@ -121,6 +125,13 @@ class Reader:
 
     def find_glance(self, seq: int) -> str:
         return self.load_glances((seq,)).get(seq, "")
+
+    def find_row_glance(self, row: Row) -> str:
+        """Load the line about the row's call; for an answer, about the call that the question was about."""
+        question, run = (str(row.fields.get(name) or "") for name in ("question", "run"))
+        if row.kind not in ANSWERS or not question or not self._has_glances():
+            return self.find_glance(row.seq)
+        return glances.find_question_glance(self._view, run, question, row.at - LONGEST_OPEN_NS, time.time_ns())
 
     def load_question_glances(self, questions: Iterable[Approval]) -> dict[str, str]:
         """Load the line of the call that each question is about, by its id; many have none any more, or never had."""

@@ -32,6 +32,8 @@ SLOT_SECONDS = 5.0
 """A server that takes longer to start no longer counts as one of those that start at once: it is waiting."""
 RELIST_SECONDS = 0.25
 MAX_DELAY_SECONDS = 60.0
+LOOK_SECONDS = 0.2
+"""How soon a server that is to be stopped at once is, after its last call."""
 GUEST_SECONDS = 5.0
 """Guests go by themselves when they are idle; the holder waits this much longer for them."""
 PATIENCE_SECONDS = 2.0
@@ -228,11 +230,12 @@ class UpstreamInstance:
 
     async def _wait_for_end(self, connection: Connection) -> None:
         while connection.peer.ended is None and not self._stopping:
-            in_use = self.users or (self.subscribers and not self._retiring)
             idle = self.mount.idle_seconds + (GUEST_SECONDS if self.guests else 0)
             idle = 0.0 if self._retiring else idle
-            left = math.inf if in_use else idle - (time.monotonic() - self.used)
-            if left <= 0:
+            if self.users or (self.subscribers and not self._retiring):
+                # A call that ends wakes nobody, so look again when it could have been idle for long enough.
+                left = max(idle, LOOK_SECONDS)
+            elif (left := idle - (time.monotonic() - self.used)) <= 0:
                 return
             self._wake = anyio.Event()
             with anyio.move_on_after(left):
@@ -245,7 +248,7 @@ class UpstreamInstance:
     def release(self) -> None:
         self.users -= 1
         self.used = time.monotonic()
-        if not self.users:
+        if self._retiring and not self.users:
             self._wake.set()
 
     def add_guest(self) -> None:

@@ -59,6 +59,8 @@ class UpstreamServers:
     redact: Callable[[str], str] = str
     """Masks every secret that is known; what it changes has one in it."""
     _mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
+    _definitions: dict[str, str] = field(default_factory=dict[str, str])
+    """The digest of each mount's definition."""
     _catalogues: dict[str, Catalogue] = field(default_factory=dict[str, Catalogue])
     _instances: dict[tuple[str, str], UpstreamInstance] = field(default_factory=dict[tuple[str, str], UpstreamInstance])
     _parked: ParkedCalls = field(default_factory=ParkedCalls)
@@ -72,6 +74,7 @@ class UpstreamServers:
         stopped when those that it has are done. `catalogues`: the last ones known, for mounts that have not been
         started yet."""
         before, self._mounts = self._mounts, {mount.name: mount for mount in mounts}
+        self._definitions = {name: compute_mount_digest(mount) for name, mount in self._mounts.items()}
         for name in before:
             now = self._mounts.get(name)
             if now is not None and is_same_process(before[name], now):
@@ -184,7 +187,7 @@ class UpstreamServers:
         if configured.disabled:
             message = f"The user has disabled the server `{mount}`."
             raise Refusal(Problem(Code.UPSTREAM_AWAY, message, "Continue without it."))
-        if caller.definition and caller.definition != compute_mount_digest(configured):
+        if caller.definition and caller.definition != self._definitions[mount]:
             message = f"The user has changed the server `{mount}` since this call was allowed, so nothing ran."
             raise Refusal(Problem(Code.UPSTREAM_AWAY, message, "Look at the tools there are now, then call again."))
         side = "" if caller.principal == self.owner else "other "

@@ -50,12 +50,17 @@ class StdioLink:
             raise LinkClosed(self.describe_end())
         if self._unread + len(data) > MAX_UNREAD_BYTES:
             raise LinkClosed("it has stopped reading what menugate sends")
+        if not self._unread and self.child.stdin is not None:
+            data = data[self.child.stdin.write_at_once(data) :]
+            if not data:
+                return
         self._outbox.append(data)
         self._unread += len(data)
         self._written.set()
 
     async def write_outbox(self) -> None:
-        """Write in one task, because a write that is cancelled half-way would garble the next message."""
+        """Write what the pipe did not take at once, in one task: a write that is cancelled half-way would garble the
+        next message."""
         while True:
             await self._written.wait()
             self._written = anyio.Event()

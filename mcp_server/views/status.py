@@ -1,6 +1,7 @@
 """What is the status of this workspace? Configuration and limits, guards, state and running calls."""
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from mcp_server.state.running_calls import RunningWork
 
 REFUSALS = 5
+LOOKED_AT = 100
+"""Rows among which these are looked for."""
 NO_RIPGREP = "is not installed"
 
 
@@ -147,11 +150,10 @@ def describe_search_engine(settings: "Settings") -> str:
 
 def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str, Any]:
     from mcp_server.state.engine.disk import is_disk_full
-    from mcp_server.state.engine.rows import LedgerFilter
     from mcp_server.state.running_calls import read_running_calls
     from mcp_server.state.servers import describe_unreadable_folder
 
-    refusals = list(state.read_rows(LedgerFilter(kinds=("refusal", "question"), tail=REFUSALS)))
+    refusals = list_refusals(state)
     glances = state.load_glances([row.seq for row in refusals])
     unanchored, anchor_fault = state.check_anchor()
     loss = state.describe_loss()
@@ -176,6 +178,20 @@ def collect_remembered_state(settings: "Settings", state: "Reader") -> dict[str,
         "unread": len([entry for entry in state.load_messages() if not entry.read]),
         "refusals": [refusal_to_json(row, glances.get(row.seq)) for row in refusals],
     }
+
+
+def list_refusals(state: "Reader") -> list["Row"]:
+    """List the last calls that did not run: not those that you approved, nor those that still wait for you."""
+    from mcp_server.model.approvals import ApprovalAnswer
+    from mcp_server.state.engine.rows import LedgerFilter
+
+    now = time.time_ns()
+    approved = {
+        str(row.fields.get("question")) for row in state.read_rows(LedgerFilter(kinds=("redeemed",), tail=LOOKED_AT))
+    }
+    approved |= {one.id for one in state.load_approvals() if one.is_waiting(now) or one.answer is ApprovalAnswer.YES}
+    rows = state.read_rows(LedgerFilter(kinds=("refusal", "question"), tail=LOOKED_AT))
+    return [row for row in rows if str(row.fields.get("question")) not in approved][-REFUSALS:]
 
 
 def work_to_json(work: "RunningWork") -> dict[str, Any]:

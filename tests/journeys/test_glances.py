@@ -79,7 +79,8 @@ def test_a_person_reads_what_each_call_was_about(lived: Lived) -> None:
     assert why["call"]["glance"] == 'fs_delete "new.md"'
     assert 'fs_delete "new.md"' in lived.menugate("audit", "show", str(asked["seq"])).out
     assert 'fs_delete "new.md"' in lived.menugate("status").out
-    assert json.loads(lived.menugate("status", "--json").out)["refusals"][-1]["glance"] == 'fs_delete "new.md"'
+    status = json.loads(lived.menugate("status", "--json").out)
+    assert status["waiting"]["approvals"][-1]["glance"] == 'fs_delete "new.md"'
 
 
 def test_nothing_else_shows_it(lived: Lived) -> None:

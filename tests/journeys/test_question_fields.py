@@ -274,9 +274,9 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     assert parts == [
         ("ls src", "reads", None, False),
         ("make 'é'", "builds", None, False),
-        ("rm -r $f", "asks", "`rm` is not known to only read, build or test", True),
+        ("rm -r $f", "asks", "`rm` deletes files", True),
         ("ls", "reads", None, False),
-        ("curl x", "asks", "`curl` is not known to only read, build or test", False),
+        ("curl x", "asks", "`curl` contacts other machines", False),
     ]
     assert [MIXED[part["start"] : part["end"]] for part in found["parts"]] == [part[0] for part in parts]
     said = found["message"].partition("\nWhat the line does:\n")[2].splitlines()
@@ -285,12 +285,33 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
         "  \"make 'é'\": builds or tests",
         '  "rm -r $f": asks, for the reason above; deletes what bash makes of "$f"',
         '  "ls": reads',
-        '  "curl x": asks, because `curl` is not known to only read, build or test',
+        '  "curl x": asks, because `curl` contacts other machines',
     ]
     assert [part["decided"] for part in single["parts"]] == [True]
     assert single["scopes"] == ["once", "session", "always"]
     assert "What the line does" not in single["message"]
     assert kept["parts"] == [] and "What the line does" not in kept["message"]
+
+
+@pytest.mark.parametrize(
+    ("line", "scopes"),
+    [
+        ("rm -rf src", ["once"]),
+        ("ls | xargs rm", ["once"]),
+        ("find . -name x -delete", ["once"]),
+        ("git clean -fd", ["once"]),
+        ("cp -r src b", ["once", "session", "always"]),
+    ],
+)
+def test_what_a_line_deletes_is_approved_once(workspace: Path, home: Path, line: str, scopes: list[str]) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        found = asked(workspace, home, one, "bash", command=line)
+        assert found["scopes"] == scopes
+        if scopes == ["once"]:
+            for flag in ("--for-session", "--always"):
+                refused = typed(workspace, home, "approve", found["id"], flag)
+                assert refused.code == 1 and "destroys" in refused.err
 
 
 def test_a_part_that_runs_a_program_of_the_project_says_so(workspace: Path, home: Path) -> None:

@@ -58,6 +58,19 @@ async def test_servers_are_added_and_removed_while_it_runs(tmp_path: Path) -> No
         assert said == "back", "it is still approved"
 
 
+async def test_a_server_pinned_to_the_mode_of_a_mount_follows_changes(tmp_path: Path) -> None:
+    async with connected(tmp_path, "legacy", {"plain": PLAIN}, pinned="plain") as client:
+        await wait_for_answer(client, "plain_echo", lambda said: said == "hello", text="hello")
+        rewrite(tmp_path, {"plain": PLAIN}, rules={"deny": ["plain:echo"]})
+        await wait_for_answer(client, "plain_echo", lambda said: "RULE_DENIED" in said, text="hello")
+        rewrite(tmp_path, {})
+        # Without its mode it could do nothing, so what it had stays in force.
+        with anyio.fail_after(30):
+            while "no mode `plain` any more" not in await anyio.to_thread.run_sync(read_fault, tmp_path):
+                await anyio.sleep(0.05)
+        await wait_for_answer(client, "plain_echo", lambda said: "RULE_DENIED" in said, text="hello")
+
+
 async def test_a_server_that_is_started_differently_is_not_offered(tmp_path: Path) -> None:
     async with connected(tmp_path, "2026-07-28", {"plain": PLAIN}) as client:
         await wait_for_tools(client, "plain", "plain_echo")

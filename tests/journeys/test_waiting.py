@@ -39,6 +39,29 @@ def test_a_call_that_needs_a_yes_is_named_until_it_is_answered(workspace: Path, 
     assert "needs your approval" not in typed(workspace, home, "status")
 
 
+def test_an_answer_names_its_question_and_what_was_approved_no_longer_counts_as_refused(
+    workspace: Path, home: Path
+) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        for command in ("kill 999999", "curl x"):
+            assert "APPROVAL_REQUIRED" in said(one.call("bash", command=command))
+        waiting = {entry["glance"]: entry["id"] for entry in facts(workspace, home)["approvals"]}
+        assert "did not run" not in typed(workspace, home, "status")
+        typed(workspace, home, "approve", waiting['bash "kill 999999"'])
+        typed(workspace, home, "deny", waiting['bash "curl x"'], "--reason", "not now")
+        one.call("bash", command="kill 999999")
+    rows = typed(workspace, home, "audit", "tail")
+    for kind, glance, says in (
+        ("answer", 'bash "kill 999999"', "yes, at a terminal"),
+        ("redeemed", 'bash "kill 999999"', "by call"),
+        ("answer", 'bash "curl x"', "no, at a terminal: not now"),
+    ):
+        assert any(f"{kind:<10} {glance}  {waiting[glance]}: {says}" in row for row in rows.splitlines()), rows
+    refused = typed(workspace, home, "status").partition("The last calls that did not run:\n")[2]
+    assert 'bash "curl x"' in refused and "kill" not in refused
+
+
 def test_a_paused_run_is_named_until_it_goes_on_or_is_over(workspace: Path, home: Path, tmp_path: Path) -> None:
     config = tmp_path / "menugate.yaml"
     config.write_text("budget:\n  calls: 1\n")

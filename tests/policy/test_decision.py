@@ -309,7 +309,9 @@ def test_any_call_gets_one_and_the_same_answer(
 def test_a_refusal_never_tells_the_model_to_raise_its_rights() -> None:
     for _, case in CASES:
         text = answer(case).way_out
-        assert "profile" not in text or "Only the user can raise it" in text or "No approval or profile" in text, text
+        assert (
+            "profile" not in text or "Only the user can raise the profile" in text or "No approval or profile" in text
+        ), text
 
 
 def broken(*_: Any) -> Any:

@@ -17,7 +17,6 @@ SPLIT_FLAGS = re.compile(
 )
 SPLIT_VALUES = re.compile("-[lbnaC]")
 PREFIX = re.compile(r"(?!\.)(?:\w[\w-]*/)*[\w-][\w.-]*|/tmp/[\w-][\w.-]*")
-TEMPLATE = re.compile(r"-[dqu]+|--(?:directory|dry-run|quiet)|(?:--suffix=)?[.]?[\w-]+|-t|/tmp/[\w.-]*X{3,}[\w.-]*")
 
 
 def find_packed_file(words: Sequence[str]) -> str | None:
@@ -73,10 +72,3 @@ def find_split_prefix(words: Sequence[str]) -> str | None:
         at += 1
     prefix = names[1] if len(names) == 2 else "x"
     return prefix if len(names) <= 2 and PREFIX.fullmatch(prefix) else None
-
-
-def makes_temporary_file(words: Sequence[str]) -> bool:
-    """`mktemp` with a template that has no folder makes it in the current one, with `-t` in the temporary one."""
-    plain = [word for word in words if not word.startswith("-")]
-    in_place = [word for word in plain if not word.startswith("/") and "-t" not in words]
-    return all(is_certain(word) and TEMPLATE.fullmatch(word) for word in words) and not in_place

@@ -13,7 +13,8 @@ from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import escape_name
 from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
-from tools.shell.classify import build_demand, classify_line
+from tools.shell.classify import classify_line
+from tools.shell.demands import build_demand
 from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.lines import read_line
 from tools.shell.run_files import STANDS_IN

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from mcp_server.model.posture import Profile
+from mcp_server.model.text import format_list
 from tools.shell.git_commands import GitCall
 
 Judged: TypeAlias = Callable[[Sequence[str]], "str | Profile | None"]
@@ -18,16 +19,34 @@ Judged: TypeAlias = Callable[[Sequence[str]], "str | Profile | None"]
 ELSEWHERE = re.compile(r"(?:/var)?/tmp/|\$")
 """Outside the workspace, or possibly so: a command can write in its temporary folder."""
 MAKING = frozenset(("init", "clone"))
+SWITCHING = frozenset(("checkout", "switch"))
 PLAIN = Profile.TRUSTED
 CONFIGURING = Profile.UNRESTRICTED
 """Git's configuration decides what git runs, and is read-only at `trusted` as well."""
 
 
+NO_TOOL = "No tool does that instead; the user can run the command at a terminal."
+DETOURS = {
+    "add": "`git_add` stages whole files, without these options.",
+    "stage": "`git_add` stages whole files, without these options.",
+    "commit": "`git_commit` makes a new commit of what is staged, without these options.",
+    "reset": "`git_reset` unstages everything, and does nothing else.",
+    "branch": "`git_create_branch` creates branches, and does nothing else.",
+    "switch": "To switch branches, `git_checkout` needs the profile `trusted` as well.",
+    "mv": "`fs_move` moves a file, and `git_add` stages what has become of it.",
+}
+"""What can be done instead if no tool does the same."""
+ONLY_CREATES = "It creates the branch and does not switch to it: that needs the profile `trusted`."
+
+
 class VainGitCall(Struct, frozen=True):
     takes: Profile
     """The lowest profile at which it can succeed."""
+    because: str
+    """Why it cannot below that, in words for whoever is refused."""
     instead: tuple[str, ...] = ()
-    """Tools that do the same."""
+    """Tools that do the same, or that part of it which `detour` says."""
+    detour: str = ""
 
 
 def judge_git_calls(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGitCall | None:
@@ -36,13 +55,30 @@ def judge_git_calls(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGit
     places = [*folders, *(place for one in found for place in one.places)]
     if any(one.name in MAKING for one in found) or any(ELSEWHERE.match(place) for place in places):
         return None
-    judged = [said for one in found if (said := _judge_call(one)) is not None]
+    judged = [(one, said) for one in found if (said := _judge_call(one)) is not None]
     if not judged:
         return None
-    takes = [one for one in judged if isinstance(one, Profile)]
+    takes = {said for _, said in judged if isinstance(said, Profile)}
     if takes:
-        return VainGitCall(CONFIGURING if CONFIGURING in takes else PLAIN)
-    return VainGitCall(PLAIN, tuple(dict.fromkeys(str(one) for one in judged)))
+        least = CONFIGURING if CONFIGURING in takes else PLAIN
+        vain = [one for one, said in judged if said is least]
+        detours = dict.fromkeys(_find_detour(one) for one in vain)
+        return VainGitCall(least, _describe_vain(vain, least), detour=" ".join(detours))
+    names = tuple(dict.fromkeys(str(said) for _, said in judged))
+    only = any(one.name in SWITCHING for one, _ in judged)
+    return VainGitCall(PLAIN, _describe_vain([one for one, _ in judged], PLAIN), names, ONLY_CREATES if only else "")
+
+
+def _describe_vain(calls: Iterable[GitCall], takes: Profile) -> str:
+    names = list(dict.fromkeys(f"git {one.name}" for one in calls))
+    what = "change git's configuration" if takes is CONFIGURING else "write `.git`"
+    has = "has" if len(names) == 1 else "have"
+    return f"{format_list(names, 'and')} {has} to {what}, which is read-only in a command's sandbox"
+
+
+def _find_detour(call: GitCall) -> str:
+    is_plain = not {"-b", "-B", "-c", "-C", "--"}.intersection(call.rest)
+    return DETOURS["switch"] if call.name in SWITCHING and is_plain else DETOURS.get(call.name, NO_TOOL)
 
 
 def _judge_call(call: GitCall) -> str | Profile | None:
@@ -96,6 +132,15 @@ def judge_reset(words: Sequence[str]) -> str | Profile:
 def judge_restore(words: Sequence[str]) -> str | Profile:
     all_of_it = {"--staged", "-S", "--", ".", ":/"}.issuperset(words) and {"--staged", "-S"} & set(words)
     return "git_reset" if all_of_it else PLAIN
+
+
+CREATING = frozenset(("-b", "-c", "--create", "-q", "--quiet", "--no-track"))
+
+
+def judge_switch(words: Sequence[str]) -> str | Profile:
+    """`git checkout -b x` is half done by a tool."""
+    creates = {"-b", "-c", "--create"}.intersection(words) and CREATING.issuperset(_list_options(words))
+    return "git_create_branch" if creates else PLAIN
 
 
 LISTING = re.compile(
@@ -191,7 +236,8 @@ COMMANDS: dict[str, Judged] = {
     **dict.fromkeys(("mv", "rm"), judge_unless_dry(judge_as_writing)),
     "pull": judge_unless_dry(judge_as_writing, "--dry-run"),
     **dict.fromkeys(("rebase", "am"), judge_unless_dry(judge_as_writing, "--show-current-patch(?:=.*)?")),
-    **dict.fromkeys(("checkout", "switch", "merge", "cherry-pick", "revert"), judge_as_writing),
+    **dict.fromkeys(("checkout", "switch"), judge_switch),
+    **dict.fromkeys(("merge", "cherry-pick", "revert"), judge_as_writing),
     **dict.fromkeys(
         ("commit-tree", "write-tree", "read-tree", "mktree", "mktag", "update-ref", "update-index"), judge_as_writing
     ),

@@ -18,7 +18,8 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
-from tools.shell.classify import classify_line, demand_approval, list_words
+from tools.shell.classify import classify_line, list_words
+from tools.shell.demands import demand_approval
 from tools.shell.output import Capture
 from tools.shell.run_files import STANDS_IN, find_run_files
 from tools.shell.shell_state import MISLEADING, REPORTS, ShellState, describe_shell, find_other_meaning, parse_reports
@@ -29,6 +30,8 @@ from tools.shell.verdicts import CommandKind
 PATIENCE = 3.0
 """Seconds for a shell to answer about itself."""
 SOURCING = re.compile(r"(?:^|[\s;&|({])(?:\.|source)\s")
+LASTING = re.compile(r"\b(?:trap|function|readonly|declare|typeset)\b|\(\s*\)")
+"""A line with a function, a trap or the like: it runs unasked, but what it sets up stays."""
 USED = re.compile(r"\$\{?[!#]?(\w+)")
 LATER = Problem(
     Code.STALE,
@@ -39,7 +42,7 @@ LATER = Problem(
 
 def note_line(shell: ShellSession, line: str) -> None:
     """Remember a line that may change what names mean in the shell."""
-    if classify_line(line).kind is CommandKind.ASKED or SOURCING.search(line):
+    if classify_line(line).kind is CommandKind.ASKED or SOURCING.search(line) or LASTING.search(line):
         shell.notes.append(line)
 
 

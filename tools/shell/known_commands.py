@@ -16,7 +16,6 @@ from tools.shell.allowed_words import (
     allow_version,
     has_no_words,
 )
-from tools.shell.archives import makes_temporary_file
 from tools.shell.build_options import BUILD_OPTIONS, CMAKE, NINJA, allow_options, is_plain_definition, stays_in_project
 from tools.shell.git_reads import is_reading_with_git
 from tools.shell.interpreters import read_python_call, runs_in_plain_sight
@@ -51,7 +50,6 @@ READS: dict[str, Fits] = {
     **dict.fromkeys(
         ("grep", "egrep", "fgrep", "diff", "strings", "od", "hexdump", "ps", "uptime", "free"), may_have_any_words
     ),
-    "yes": may_have_any_words,
     "col": allow_exactly("-[bfpx]+"),
     **dict.fromkeys(("expand", "unexpand"), allow_only("-[ait0-9,]+|--(?:tabs=.*|initial|all|first-only)")),
     "fmt": allow_only("-[0-9]+|-[csutw0-9]+|--(?:width=.*|split-only|uniform-spacing)"),
@@ -235,7 +233,6 @@ KNOWN: dict[str, Fits] = {
     "bundle": allow_among("install"),
     "composer": allow_among("install", "test"),
     "mkdir": allow_only("-p", "-v", "-pv", "--parents"),
-    "mktemp": makes_temporary_file,
     "touch": allow_only("-[acm]+"),
     # Other modes can open a file or a whole folder to everybody.
     "chmod": lambda words: (

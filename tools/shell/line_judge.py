@@ -5,61 +5,43 @@ must be known, with its words, redirections, assignments and expansions. What is
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
-from tools.shell.archives import find_packed_file, find_split_prefix, find_zipped_files
-from tools.shell.awk_programs import find_awk_danger
-from tools.shell.compilers import COMPILERS, find_compiled_file
-from tools.shell.conditions import join_conditions
-from tools.shell.interpreters import INTERPRETERS
+from tools.shell.arithmetic import read_delimited
+from tools.shell.expansions import does_hidden_arithmetic, require_plain_expansion
+from tools.shell.judged_programs import JUDGED
 from tools.shell.known_commands import BUILDS, READS
+from tools.shell.line_scope import NO_SCOPE, SCOPED_BUILTINS, LineScope
+from tools.shell.line_steps import MOVING, LineStep, StepRole, list_steps
+from tools.shell.line_values import read_values
 from tools.shell.lines import read_line
 from tools.shell.place_judge import PlaceJudge
 from tools.shell.plain_sources import is_plain_input, is_plain_source, list_inputs
 from tools.shell.program_arguments import (
-    is_certain,
     is_unknown,
-    may_become_option,
     read_argument,
     show_argument,
 )
-from tools.shell.project_programs import BY_NPX
-from tools.shell.sed_scripts import read_sed_call
+from tools.shell.program_effects import describe_program
 from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.starters import STARTERS, judge_settings
-from tools.shell.variables import (
-    does_arithmetic,
-    judge_assignment,
-    judge_export,
-    require_own_variable,
-    require_plain_expansion,
-)
+from tools.shell.variables import judge_assignment, judge_export, require_own_variable
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_COMMANDS = 25
-NOT_JUDGED: Mapping[str, str] = {
-    "(": "a function or an array",
-    "((": "arithmetic",
-    "))": "arithmetic",
-    **dict.fromkeys((";;", ";&", ";;&"), "`case`"),
-}
+BLOCKS = frozenset(("(", "((", "))", ";;", ";&", ";;&"))
+"""What joins a command to one that may not run as it stands there."""
 OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
 CLOSING = frozenset(("fi", "done", "}"))
-SUBCOMMANDS = frozenset("git npm pnpm yarn pip pip3 cargo go dotnet bundle composer".split())  # noqa: SIM905
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
 PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin)/([\w.+-]+)")
 PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
 WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
 """The project's own copy of a build tool."""
-ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
-CHILD = re.compile(r"\w+=\$!")
-KILL_SIGNAL = re.compile("-(?:[A-Z]+|[0-9]+)")
-KILL_JOB = re.compile("%[0-9]+")
-SHELLS = frozenset(("bash", "sh", "dash"))
 
 
 @dataclass
@@ -70,46 +52,94 @@ class LineJudge(PlaceJudge):
     """Commands so far."""
     before: ShellCommand | None = None
     """The command in front of the current one."""
-    is_fed: bool = False
-    """The current command reads what is in plain sight."""
-    children: set[str] = field(default_factory=set[str])
-    """Variables that hold the number of a process which the line has started."""
+    places: list[tuple[int, str, str, bool]] = field(default_factory=list[tuple[int, str, str, bool]])
+    """Where the line was when each open subshell began."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
-        return get_widest([self.judge_command(command) for command in join_conditions(line.commands)])
+        return get_widest([self.judge_step(step) for step in self.begin_line(line)])
 
-    def judge_command(self, command: ShellCommand) -> CommandKind:
+    def begin_line(self, line: ShellLine) -> Sequence[LineStep]:
+        if line.plain and all(word.role is WordRole.WORD for word in line.commands[0].words):
+            self.scope = self.scope or NO_SCOPE
+            return [LineStep(line.commands[0], line.commands[0].words, StepRole.RUNS, self.scope.sure)]
+        if self.scope is None:
+            self.scope = LineScope(read_values(line))
+        return list_steps(line, self.scope.sure)
+
+    def judge_step(self, step: LineStep) -> CommandKind:
         self.count += 1
         if self.count > MAX_COMMANDS:
             raise NeedsApproval(f"it runs more than {format_count(MAX_COMMANDS, 'command')}")
-        if command.joined in NOT_JUDGED:
-            raise NeedsApproval(f"{NOT_JUDGED[command.joined]} in a line is not judged")
-        if does_arithmetic(command):
+        self._follow(step)
+        command, outer = step.command, self.scope or NO_SCOPE
+        if does_hidden_arithmetic(command):
             raise NeedsApproval("arithmetic in a line is not judged")
-        for expansion in command.expansions:
-            require_plain_expansion(expansion)
+        self.scope = scope = LineScope(outer.values, step.sure)
         before, self.before = self.before, None
         try:
-            kinds = [self.judge_line(line) for line in command.nested]
-            words = command.words
-            self._note_children(words)
-            if words and words[0].role is WordRole.KEYWORD:
-                words = strip_keywords(words)
-            kinds += [self.judge_redirection(word) for word in words if word.role is WordRole.TARGET]
+            for expansion in command.expansions:
+                require_plain_expansion(expansion, scope.is_number)
+            kinds = [self._judge_nested(line) for line in command.nested]
+            self._check_block(step)
+            words = step.words if step.kind is StepRole.RUNS else ()
             self.is_fed = _is_fed(words, before)
-            kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET]))
+            kinds += map(self._judge_all_words, scope.spell_all(words))
             self.note_written(words, is_plain_source(command))
             return get_widest(kinds)
         finally:
-            self.before, self.is_fed = command, False
+            self.scope, self.before, self.is_fed = outer, command, False
+
+    def _check_block(self, step: LineStep) -> None:
+        """Check what a loop, a function or an array is called."""
+        if step.kind is StepRole.LOOP:
+            _check_loop(step.words)
+        if step.command.joined == "(" and step.words and step.words[-1].role is WordRole.ASSIGNMENT:
+            require_own_variable(step.words[-1].source.rstrip("+="))
+        name = step.defines
+        if name in BUILTIN_NAMES or any(name in table for table in (READS, BUILDS, JUDGED, STARTERS)):
+            raise NeedsApproval(f"a function called {quote_text(name)} would stand in for the program")
+
+    def judge_command(self, command: ShellCommand) -> CommandKind:
+        """Judge one command, without what the rest of its line says about it. Raises NeedsApproval."""
+        if command.joined in BLOCKS:
+            raise NeedsApproval("a part of a function, an array or a `case` is not judged by itself")
+        self.scope = NO_SCOPE
+        words = strip_keywords(command.words) if command.words[:1] else ()
+        return self.judge_step(LineStep(command, words, StepRole.RUNS, frozenset()))
+
+    def _follow(self, step: LineStep) -> None:
+        """Return to where the line was before the subshells that have ended; note those that begin."""
+        while self.places and self.places[-1][0] not in step.subshells:
+            _, self.folder, self.left, self.is_outside = self.places.pop()
+        for one in step.subshells[len(self.places) :]:
+            self.places.append((one, self.folder, self.left, self.is_outside))
+        if step.wanders and not self.left:
+            self.left = "a `cd` that runs again or later"
+
+    def _judge_nested(self, line: ShellLine) -> CommandKind:
+        """Judge a line that runs in a shell of its own, and so leaves this one where it was."""
+        before, self.places = (self.folder, self.left, self.is_outside, self.places), []
+        try:
+            return self.judge_line(line)
+        finally:
+            self.folder, self.left, self.is_outside, self.places = before
+
+    def _judge_all_words(self, words: Sequence[ShellWord]) -> CommandKind:
+        targets = [word for word in words if word.role is WordRole.TARGET]
+        kinds = [self.judge_redirection(target) for target in targets]
+        rest = [word for word in words if word.role is not WordRole.TARGET]
+        return get_widest([*kinds, self._judge_words(rest)])
 
     def _judge_words(self, words: Sequence[ShellWord]) -> CommandKind:
         settings = list(takewhile(lambda word: word.role is WordRole.ASSIGNMENT, words))
         rest = words[len(settings) :]
+        scope = self.scope or NO_SCOPE
         if not rest:
-            return get_widest([judge_assignment(word, exported=False) for word in settings])
+            return get_widest([scope.judge_setting(word) for word in settings])
         name = rest[0]
+        if len(rest) == 1 and name.source.startswith("((") and read_delimited(name.source):
+            return CommandKind.READS
         if not name.known:
             raise NeedsApproval(f"{quote_text(name.source)} could be any program")
         if not PROGRAM.fullmatch(name.source):
@@ -118,23 +148,21 @@ class LineJudge(PlaceJudge):
             return get_widest(
                 [judge_assignment(word, exported=True) for word in settings] + [*map(judge_export, rest[1:])]
             )
+        if name.text in SCOPED_BUILTINS or scope.is_defined(name.text):
+            inner = [SCOPED_BUILTINS[name.text](scope, rest)] if name.text in SCOPED_BUILTINS else []
+            return get_widest([*(judge_assignment(word, exported=True) for word in settings), *inner])
         if name.text == "read":  # only `read` itself sees such a separator
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
         if not all(word.role is WordRole.WORD for word in rest):
-            raise NeedsApproval(_describe_unknown((name.text,)))
-        arguments = tuple(read_argument(word) for word in rest)
-        return get_widest([*kinds, self._judge_program(arguments)])
+            raise NeedsApproval(describe_program((name.text,)))
+        arguments = tuple(map(self.read_word, rest))
+        return get_widest([*kinds, self.judge_program(arguments)])
 
-    def _note_children(self, words: Sequence[ShellWord]) -> None:
-        """Any other word of that name may set the variable to something else, as `read` does."""
-        for word in words:
-            name, given, _ = word.source.partition("=")
-            self.children.discard(name.removesuffix("+"))
-            if given and CHILD.fullmatch(word.source):
-                self.children.add(name)
+    def read_word(self, word: ShellWord) -> str:
+        return read_argument(word)
 
-    def _judge_program(self, words: Sequence[str]) -> CommandKind:
+    def judge_program(self, words: Sequence[str]) -> CommandKind:
         """Judge a program with its arguments, also one that another program starts."""
         name, rest = words[0], words[1:]
         if is_unknown(name) or not PROGRAM.fullmatch(name):
@@ -142,11 +170,13 @@ class LineJudge(PlaceJudge):
         if project := PROJECT_PROGRAM.fullmatch(name):
             self.require_project_folder(name)
             # The project may have put anything there, so it never counts as reading.
-            self._judge_program((project[1], *rest))
+            self.judge_program((project[1], *rest))
             return CommandKind.BUILDS
         if name in WRAPPERS:
             self.require_project_folder(name)
-            return self._judge_program((WRAPPERS[name], *rest))
+            return self.judge_program((WRAPPERS[name], *rest))
+        if name == "time" and not rest:
+            return CommandKind.READS  # what follows it in brackets is a command of its own
         if words[1:] in (("--version",), ("--help",)) and PLAIN_NAME.fullmatch(name) and name not in BUILTIN_NAMES:
             return CommandKind.READS
         if name in READS and READS[name](rest):
@@ -154,138 +184,27 @@ class LineJudge(PlaceJudge):
         if name in BUILDS and BUILDS[name](rest):
             self.require_workspace(name, rest)
             return CommandKind.BUILDS
+        if name in MOVING:
+            return self.judge_cd(rest)
         if name in JUDGED:
             return JUDGED[name](self, rest)
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
             settings = judge_settings(rest) if name == "env" else []
-            return get_widest([*settings, *map(self._judge_program, started)])
-        raise NeedsApproval(_describe_unknown(words))
+            return get_widest([*settings, *map(self.judge_program, started)])
+        raise NeedsApproval(describe_program(words, self.left))
 
-    def judge_interpreter(self, name: str, words: Sequence[str]) -> CommandKind:
-        """Judge code that comes from elsewhere than a file of the workspace or an option."""
-        call = INTERPRETERS[name](words)
-        if call is None:
-            raise NeedsApproval(_describe_unknown((name, *words)))
-        is_own = bool(call.module) and call.searches and self.has_module(call.module)
-        if not (call.rewrites or is_own or call.script in self.written or (call.reads_input and self.is_fed)):
-            raise NeedsApproval(_describe_unknown((name, *words)))
-        self.judge_writing(*call.rewrites)
-        self.require_workspace(name, call.rest)
-        return CommandKind.BUILDS
-
-    def judge_awk(self, words: Sequence[str]) -> CommandKind:
-        if danger := find_awk_danger(words):
-            raise NeedsApproval(f"`awk` may do more than print: {quote_text(show_argument(danger))}")
-        return CommandKind.READS
-
-    def judge_sed(self, words: Sequence[str]) -> CommandKind:
-        call = read_sed_call(words)
-        if isinstance(call, str):
-            raise NeedsApproval(f"`sed` may do more than edit text: {quote_text(show_argument(call))}")
-        return self.judge_writing(*call.files) if call.in_place else CommandKind.READS
-
-    def judge_tee(self, words: Sequence[str]) -> CommandKind:
-        return self.judge_writing(*(word for word in words if word not in ("-a", "--append")))
-
-    def judge_source(self, words: Sequence[str]) -> CommandKind:
-        if len(words) != 1 or not ACTIVATE.fullmatch(words[0]):
-            raise NeedsApproval(f"what {quote_text(' '.join(map(show_argument, words)))} contains is not known")
-        self.require_project_folder(words[0])
-        return CommandKind.BUILDS
-
-    def judge_shell(self, words: Sequence[str]) -> CommandKind:
-        """Judge the line in `bash -c LINE`; what follows it are its arguments. `bash -n FILE` runs nothing."""
-        if words[:1] == ("-n",) and len(words) > 1 and not any(map(_may_be_option, words[1:])):
-            return CommandKind.READS
-        if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
-            raise NeedsApproval("it starts a shell whose commands are not in the line")
-        return self.judge_inner_text(words[1])
-
-    def judge_inner_text(self, text: str) -> CommandKind:
+    def judge_inner_text(self, text: str, has_scope: bool = False) -> CommandKind:
+        """Judge a line that is given as text. Only with `has_scope` does it see the variables of this one."""
         line = read_line(text)
         if line is None:
             raise NeedsApproval(f"bash may read {quote_text(text)} differently than it looks")
-        return self.judge_line(line)
-
-    def judge_compiler(self, words: Sequence[str]) -> CommandKind:
-        written = find_compiled_file(words)
-        if written is None or not words:
-            raise NeedsApproval("a compiler with these words may do more than compile a file")
-        return self.judge_writing(written)
-
-    def judge_tar(self, words: Sequence[str]) -> CommandKind:
-        packed = find_packed_file(words)
-        if packed is None:
-            raise NeedsApproval(_describe_unknown(("tar", *words)))
-        if not packed:
-            self.written.clear()  # the archive may hold a file of that name
-        return self.judge_writing(*filter(None, (packed,)))
-
-    def judge_zip(self, words: Sequence[str]) -> CommandKind:
-        zipped = find_zipped_files(words)
-        if zipped is None:
-            raise NeedsApproval(_describe_unknown(("zip", *words)))
-        return self.judge_writing(*zipped)
-
-    def judge_split(self, words: Sequence[str]) -> CommandKind:
-        prefix = find_split_prefix(words)
-        if prefix is None:
-            raise NeedsApproval(_describe_unknown(("split", *words)))
-        return self.judge_writing(prefix)
-
-    def judge_kill(self, words: Sequence[str]) -> CommandKind:
-        """The line may end what it has started itself: a job, or the process whose number it has kept."""
-        own = {"$!", '"$!"', *(f"{quote}${name}{quote}" for name in self.children for quote in ("", '"'))}
-        for word in words[1 if words[:1] and KILL_SIGNAL.fullmatch(words[0]) else 0 :]:
-            if not KILL_JOB.fullmatch(word) and not (is_unknown(word) and show_argument(word) in own):
-                raise NeedsApproval(_describe_unknown(("kill", *words)))
-        return CommandKind.READS
-
-    def judge_npx(self, words: Sequence[str]) -> CommandKind:
-        """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
-        rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
-        if not rest or rest[0] not in BY_NPX:
-            raise NeedsApproval(_describe_unknown(("npx", *words)))
-        return self._judge_program(rest)
-
-    def judge_bundle(self, words: Sequence[str]) -> CommandKind:
-        """Judge what `bundle exec` starts."""
-        if words[:1] == ("exec",) and len(words) > 1:
-            self._judge_program(words[1:])
-            return CommandKind.BUILDS
-        raise NeedsApproval(_describe_unknown(("bundle", *words)))
-
-    def judge_package_runner(self, words: Sequence[str]) -> CommandKind:
-        """Judge what `uv run` or `poetry run` starts."""
-        if words[:1] != ("run",) or len(words) < 2:
-            raise NeedsApproval(
-                f"{quote_text(' '.join(map(show_argument, words[:1])))} is not known to only build or test"
-            )
-        self._judge_program(words[1:])
-        return CommandKind.BUILDS
-
-
-def _judge_as(name: str) -> "Callable[[LineJudge, Sequence[str]], CommandKind]":
-    return lambda judge, words: judge.judge_interpreter(name, words)
-
-
-JUDGED = {
-    **dict.fromkeys(("cd", "pushd", "popd"), LineJudge.judge_cd),
-    **dict.fromkeys(("awk", "gawk", "mawk"), LineJudge.judge_awk),
-    "sed": LineJudge.judge_sed,
-    "tee": LineJudge.judge_tee,
-    "tar": LineJudge.judge_tar,
-    "zip": LineJudge.judge_zip,
-    "split": LineJudge.judge_split,
-    "kill": LineJudge.judge_kill,
-    **dict.fromkeys((".", "source"), LineJudge.judge_source),
-    **dict.fromkeys(SHELLS, LineJudge.judge_shell),
-    "npx": LineJudge.judge_npx,
-    "bundle": LineJudge.judge_bundle,
-    **dict.fromkeys(("uv", "poetry", "hatch", "pdm", "pipenv", "rye"), LineJudge.judge_package_runner),
-    **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
-    **{name: _judge_as(name) for name in INTERPRETERS},
-}
+        outer = self.scope, self.start, self.left_from
+        if not has_scope:
+            self.scope, self.start, self.left_from = None, self.folder, self.left
+        try:
+            return self._judge_nested(line)
+        finally:
+            self.scope, self.start, self.left_from = outer
 
 
 def _is_fed(words: Sequence[ShellWord], before: ShellCommand | None) -> bool:
@@ -312,40 +231,16 @@ def strip_keywords(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
 
 
 def _strip_loop(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
+    _check_loop(words)
+    return ()
+
+
+def _check_loop(words: Sequence[ShellWord]) -> None:
     """Check the words behind `for`: a name and the values it takes, which run nothing."""
+    if words and words[0].source.startswith("(("):
+        return
     require_own_variable(words[0].text if words else "")
     for word in words[2:]:
         if word.role is WordRole.WORD and not word.known:
             continue
         read_argument(word)
-    return ()
-
-
-def _may_be_option(word: str) -> bool:
-    return word.startswith(("-", "+")) or may_become_option(word)
-
-
-def _fits_find(words: Sequence[str]) -> bool:
-    return STARTERS["find"](words) is not None
-
-
-def _describe_unknown(words: Sequence[str]) -> str:
-    """Name what is not known: a word, if the rest of the command is known without it, or the command."""
-    name, rest = words[0], words[1:]
-    known = [table[name] for table in (READS, BUILDS, {"find": _fits_find}) if name in table]
-    # The value of an option would take the option's place: leave out options first.
-    for at in sorted(range(len(rest)), key=lambda at: rest[at][:1] != "-"):
-        # Without `-m`, a module would be a file.
-        if rest[at] != "-m" and any(fits((*rest[:at], *rest[at + 1 :])) for fits in known):
-            shown = quote_text(show_argument(rest[at]))
-            if may_become_option(rest[at]) or rest[at] != show_argument(rest[at]):
-                return f"{shown} could become an option of {quote_text(name)}"
-            return f"{quote_text(_get_start(words[: at + 1]))} with {shown} is not known to only read, build or test"
-    return f"{quote_text(_get_start(words) if known else name)} is not known to only read, build or test"
-
-
-def _get_start(words: Sequence[str]) -> str:
-    """Return the program, with its subcommand or module if it has one."""
-    if words[1:2] == ("-m",):
-        return " ".join(map(show_argument, words[:3]))
-    return " ".join(words[:2]) if words[0] in SUBCOMMANDS and words[1:2] and words[1][:1] != "-" else words[0]

@@ -90,8 +90,7 @@ BUILTINS: Mapping[str, Fits] = {
     "jobs": allow_matching("-[lnprs]+"),
     **dict.fromkeys(("exit", "return", "break", "continue", "shift"), allow_matching("[0-9]+", 1)),
     "wait": allow_matching(r"[0-9]+|%[0-9]+|-n"),
-    # Behind the dashes are what `$1` and the like stand for.
-    "set": lambda words: words[:1] == ("--",) or allow_matching(SETTINGS.pattern)(words),
+    "set": lambda words: words[:1] == ("--",) or all(SETTINGS.fullmatch(word) for word in words),
     "shopt": allow_matching("-[sup]+|globstar|nullglob|failglob|nocaseglob"),
     "unset": lambda words: all(is_own_variable(word) or may_be_set(word) for word in words),
     "read": is_plain_read,

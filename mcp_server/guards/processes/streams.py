@@ -163,14 +163,20 @@ class Sink(StreamEnd):
     """Writing to a closed pipe is no error: the exit is noticed elsewhere."""
 
     async def write(self, data: bytes) -> None:
-        left = memoryview(data)
+        left = memoryview(data)[self.write_at_once(data) :]
         while left and self._descriptor is not None:
-            try:
-                left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:
-                with suppress(ClosedResourceError):
-                    await wait_writable(self._descriptor)
-            except OSError as error:
-                if error.errno not in (errno.EPIPE, errno.EIO):
-                    raise
-                self.close()
+            with suppress(ClosedResourceError):
+                await wait_writable(self._descriptor)
+            left = left[self.write_at_once(left) :]
+
+    def write_at_once(self, data: bytes | memoryview) -> int:
+        """Write what the pipe takes without waiting, and return how much that was."""
+        try:
+            return os.write(self._descriptor, data) if self._descriptor is not None else 0
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.EIO):
+                raise
+            self.close()
+            return 0

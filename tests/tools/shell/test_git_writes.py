@@ -28,6 +28,9 @@ def judge(line: str, *folders: str) -> VainGitCall | None:
         ("git commit -m --amend", "git_commit"),
         ("git reset", "git_reset"),
         ("git restore --staged .", "git_reset"),
+        ("git branch x main", "git_create_branch"),
+        ("git checkout -q -b x", "git_create_branch"),
+        ("git switch --create x", "git_create_branch"),
     ],
 )
 def test_what_a_tool_does_as_well(line: str, tool: str) -> None:
@@ -45,6 +48,8 @@ def test_what_a_tool_does_as_well(line: str, tool: str) -> None:
         "git reset --hard",
         "git restore --staged a.txt",
         "git add a && git stash push",
+        "git switch main",
+        "git checkout -B x",
     ],
 )
 def test_what_no_tool_does_takes_a_profile(line: str) -> None:
@@ -52,6 +57,25 @@ def test_what_no_tool_does_takes_a_profile(line: str) -> None:
     assert judged is not None
     assert judged.instead == ()
     assert judged.takes.covers(Profile.NORMAL)
+
+
+@pytest.mark.parametrize(
+    ("line", "because", "detour"),
+    [
+        ("git add a && git commit -m x", "`git add` and `git commit` have to write `.git`", ""),
+        ("git switch -c x", "`git switch` has to write `.git`, which is read-only", "does not switch to it"),
+        ("git switch x", "`git switch` has to write `.git`", "`git_checkout` needs the profile `trusted`"),
+        ("git checkout -- a", "`git checkout` has to write `.git`", "No tool does that instead"),
+        ("git merge x && git add a", "`git merge` has to write `.git`", "No tool does that instead"),
+        ("git commit --amend", "`git commit` has to write `.git`", "`git_commit` makes a new commit"),
+        ("git stash && git config a b", "`git config` has to change git's configuration", "No tool does that instead"),
+    ],
+)
+def test_a_refusal_names_the_command_and_what_can_be_done_instead(line: str, because: str, detour: str) -> None:
+    judged = judge(line)
+    assert judged is not None
+    assert judged.because.startswith(because)
+    assert detour in judged.detour and bool(detour) == bool(judged.detour)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_question_says_what_would_be_gone(repository: Path, home: Path, client
         id = answer.partition("menugate approve ")[2].split("`")[0]
         shown = typed(repository, home, "approvals", "show", id).out.split("What the line does:")
         if not row["says"]:
-            assert "deletes" not in shown[-1] and "overwrites" not in shown[-1], (row, shown)
+            assert "; deletes" not in shown[-1] and "; overwrites" not in shown[-1], (row, shown)
             continue
         begins = json.dumps(row.get("part", row["line"]))
         found = [line for line in shown[-1].splitlines() if line.lstrip().startswith(begins)]
