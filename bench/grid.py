@@ -26,6 +26,7 @@ ABOUT: Mapping[str, str] = {
     "menus": "modes and their tools",
     "messages": "what models and tools leave for you",
     "network": "access to other machines",
+    "path_steps": "what a line does to paths, compared with what is there",
     "pauses": "pausing and resuming runs",
     "pending": "everything that needs your answer",
     "phases": "the steps of fixing a bug",

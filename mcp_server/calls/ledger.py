@@ -19,6 +19,8 @@ from mcp_server.calls.approvals import ApprovalGrant
 from mcp_server.calls.live_sessions import LiveSession
 from mcp_server.calls.policy import CurrentPolicy
 from mcp_server.calls.request import CallRequest, ResolvedCall
+from mcp_server.calls.results import build_changed_folder_problem
+from mcp_server.guards.path_steps import ease_demand
 from mcp_server.model.approvals import ApprovalMoment, ApprovedCall
 from mcp_server.model.glances import Mask, format_glance, format_unknown_glance
 from mcp_server.model.policy import Decision, Layer, Verdict
@@ -89,6 +91,19 @@ class LedgerRecorder(Struct, frozen=True):
         last = f"call {changed[0]} (`{changed[1]}`)" if changed else "none lately"
         beside = await to_thread.run_sync(self.list_beside, call.request.principal)
         return {**leads, MOMENT: ApprovalMoment(last, beside)}
+
+    async def ease_demand(self, demand: Demand, principal: str) -> Demand:
+        """Look at what is there, if only that decides whether the call needs an approval."""
+        has_patterns = any(step.does == "matches" for step in demand.steps)
+        beside = await to_thread.run_sync(self.list_beside, principal) if has_patterns else ()
+        return await to_thread.run_sync(ease_demand, demand, self.binding.jail, beside)
+
+    async def find_change(self, call: ResolvedCall, granted: Demand) -> Problem | None:
+        """Look again at the last moment, if nobody was asked because of what was there."""
+        if granted.confirm is not None:
+            return None
+        eased = await self.ease_demand(call.tool.get_demand(call.arguments), call.request.principal)
+        return build_changed_folder_problem(eased.confirm) if eased.confirm else None
 
     async def record_intent(
         self, call: ResolvedCall, posture: Posture, decision: Decision, yes: ApprovalGrant | None, leads: Arguments

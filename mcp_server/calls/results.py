@@ -31,6 +31,12 @@ def build_refusal_problem(decision: Decision) -> Problem:
     return Problem(decision.code or Code.INTERNAL, decision.reason, decision.way_out, data)
 
 
+def build_changed_folder_problem(why: str) -> Problem:
+    """Nobody was asked because of what was there, and that has changed since."""
+    message = f"What is there has changed since this call was judged: {why}. Nothing ran."
+    return Problem(Code.STALE, message, "Make the call again; the user may be asked.")
+
+
 def check_ending(ending: object) -> Ending:
     """Return the ending if it is valid throughout: every part has its type, and JSON can represent it."""
     said: list[object]

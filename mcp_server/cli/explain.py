@@ -102,6 +102,7 @@ def explain_call(
     from mcp_server.calls.carriers import normalise_carrier_arguments
     from mcp_server.calls.resolver import resolve_links, unpack_carried_call
     from mcp_server.guards.jail import Jail
+    from mcp_server.guards.path_steps import ease_demand
     from mcp_server.model.menus import CARRIERS
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.results import Problem
@@ -127,6 +128,9 @@ def explain_call(
             beneath=find_paths_beneath(tool, (call_arguments, resolved_arguments), policy, jail),
         )
         final_decision = decision or decide(tool, call, session, posture, policy)
+        if demand := final_decision.demand_to_ease:
+            eased = ease_demand(demand, jail)
+            final_decision = decide(tool, replace(call, demand=eased), session, posture, policy)
         return Explanation(
             name,
             carrier,

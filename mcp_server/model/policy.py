@@ -71,6 +71,11 @@ class Decision(Struct, frozen=True):
     def is_allowed(self) -> bool:
         return self.verdict is Verdict.ALLOW
 
+    @property
+    def demand_to_ease(self) -> Demand | None:
+        """The demand, if it asks and what is there may make that unnecessary."""
+        return self.demand if self.verdict is Verdict.ASK and self.demand and self.demand.steps else None
+
 
 class RuleKind(StrEnum):
     """The four lists a rule can be in, strongest first. Neither order nor specificity ever matters."""

@@ -13,6 +13,7 @@ from mcp_server.model.posture import Profile, Stage
 
 if TYPE_CHECKING:
     from mcp_server.model.context import Context
+    from mcp_server.model.path_steps import PathStep
     from mcp_server.model.results import Ending
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -119,6 +120,9 @@ class Demand(Struct, frozen=True):
     """Tools that can do the same at the lower profile, or the part of it that `detour` names."""
     detour: str = ""
     """What can be done instead at the lower profile, in sentences for the model."""
+    steps: "tuple[PathStep, ...]" = ()
+    """If there are any, the approval is needed only if something that is there stands against them. Where they are
+    looked at, `confirm` becomes None, or says what does."""
     once: bool = False
     """True if an approval covers one call only, because the call destroys something."""
 
@@ -209,6 +213,7 @@ LossKind: TypeAlias = Literal[
     "replaces",  # a file or a link, and nothing behind it; a folder gets it inside
     "relinks",  # the same, also for a link to a folder
     "deletes in",  # some of what is in a folder
+    "deletes some in",  # the same, if it fits what the line says
     "overwrites in",
     "cleans",  # files below a folder that git does not track, or some of them
     "cleans all",

@@ -15,6 +15,7 @@ NOT_PROMISED = {
     "Hold": "why a run is paused is the pipeline's to act on",
     "Navigator": "moving through the menus is for the meta-tools",
     "Ordered": "what `Profile` is made of",
+    "PathStep": "what a line of shell does to paths, for the tool that runs lines",
     "Relayed": "how a tool of a server behind menugate ends, and only such a one",
     "SecretNames": "the names of secrets are for `list_secrets`",
     "UpstreamAccess": "the servers behind menugate are for the tools that are made of what they offer",

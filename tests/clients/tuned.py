@@ -1,7 +1,8 @@
 """`menugate serve` for tests that cannot wait: its patience and its clock as the arguments say, a tool that
 waits, and one that fetches.
 
-python -m tests.clients.tuned [--settle SECONDS] [--answer SECONDS] [--hours FILE] [serve's own arguments]
+python -m tests.clients.tuned [--settle SECONDS] [--answer SECONDS] [--hours FILE] [--crossing FILE] [serve's own
+arguments]
 """
 
 import argparse
@@ -17,14 +18,19 @@ from msgspec.structs import replace
 
 from mcp_server import compose
 from mcp_server.app import App
+from mcp_server.calls.approvals import ApprovalGrant
+from mcp_server.calls.ledger import LedgerRecorder
+from mcp_server.calls.request import ResolvedCall
 from mcp_server.cli import main as cli_main
 from mcp_server.model.context import Context
 from mcp_server.model.network import Request
-from mcp_server.model.posture import Profile
+from mcp_server.model.policy import Decision
+from mcp_server.model.posture import Posture, Profile
 from mcp_server.model.results import Done, Ending
 from mcp_server.model.tool_packs import Pack
-from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Effect, Hints, RuleSubject, Tool
+from mcp_server.model.tools import ACTING, REVIEWING, WARMUP, Arguments, Effect, Hints, RuleSubject, Tool
 from mcp_server.settings import Settings
+from mcp_server.state.engine.rows import Begun
 
 HOUR_NS = 3600 * 10**9
 
@@ -97,11 +103,32 @@ def tuned(**options: Any) -> list[str]:
     return [sys.executable, "-m", "tests.clients.tuned", *flags]
 
 
+def _cross(path: Path) -> None:
+    """Somebody makes this file after a call was decided on, while its row is written."""
+    record = LedgerRecorder.record_intent
+
+    async def record_and_cross(
+        self: LedgerRecorder,
+        call: ResolvedCall,
+        posture: Posture,
+        decision: Decision,
+        yes: ApprovalGrant | None,
+        leads: Arguments,
+    ) -> Begun:
+        begun = await record(self, call, posture, decision, yes, leads)
+        if call.tool.name == "bash":
+            await anyio.Path(path).write_text("somebody else's")
+        return begun
+
+    LedgerRecorder.record_intent = record_and_cross
+
+
 def main() -> int:
     options = argparse.ArgumentParser(allow_abbrev=False)
     options.add_argument("--settle", type=float)
     options.add_argument("--answer", type=float)
     options.add_argument("--hours", type=Path)
+    options.add_argument("--crossing", type=Path)
     chosen, rest = options.parse_known_args()
     build = compose.build_app
 
@@ -110,6 +137,8 @@ def main() -> int:
         changed = replace(settings, **{name: value for name, value in given.items() if value is not None})
         return build(changed, packs, Late(chosen.hours) if chosen.hours else None)
 
+    if chosen.crossing:
+        _cross(chosen.crossing)
     # The command line asks `compose` for the house by this name, each time.
     compose.build_app = built
     return cli_main.main(["serve", *rest], packs=(LAB,))

@@ -12,12 +12,14 @@ from itertools import dropwhile
 
 from msgspec import Struct
 
+from mcp_server.model.path_steps import PathStep
 from mcp_server.model.shell import ShellLine, WordRole
 from mcp_server.model.text import quote_text
 from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
 from tools.shell.line_judge import LineJudge
 from tools.shell.lines import read_line
+from tools.shell.path_steps import find_steps
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 MAX_CHARS = 4_000
@@ -42,6 +44,15 @@ def classify_line(line: str, folder: str = ".") -> LineVerdict:
         return LineVerdict(_judge_text(line, folder))
     except NeedsApproval as reason:
         return LineVerdict(CommandKind.ASKED, str(reason))
+
+
+@lru_cache(maxsize=16)
+def find_line_steps(text: str, folder: str) -> tuple[PathStep, ...]:
+    """Return what has to be looked at before the line may run unasked; nothing if it needs approval in any case."""
+    try:
+        return find_steps(read_whole_line(text), *find_start(folder))
+    except NeedsApproval:
+        return ()
 
 
 def _judge_text(text: str, folder: str) -> CommandKind:

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from mcp_server.model.posture import Profile
 from mcp_server.model.tools import Arguments, Demand, Effect, LossKind
-from tools.shell.classify import classify_line, find_vain_call
+from tools.shell.classify import classify_line, find_line_steps, find_vain_call
 from tools.shell.line_parts import find_line_parts
 from tools.shell.verdicts import CommandKind
 
@@ -23,7 +23,10 @@ def demand_running(args: Arguments) -> Demand:
         return Demand(Effect.READ_LOCAL, Profile.NORMAL)
     if verdict.kind is not CommandKind.ASKED:
         return Demand(Effect.EXEC, Profile.NORMAL)
-    return demand_approval(args["command"], verdict.because)
+    demand = demand_approval(args["command"], verdict.because)
+    if stays or demand.takes:
+        return demand
+    return replace(demand, steps=find_line_steps(args["command"], args.get("exec_dir") or "."))
 
 
 KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")

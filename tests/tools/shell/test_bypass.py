@@ -16,6 +16,9 @@ def test_no_way_of_hiding_a_command_fires_it(profile: str, workspace: Path, home
         program.write_text(f"#!/bin/sh\ntouch {workspace}/bin/fired\n")
         program.chmod(0o755)
     (workspace / "a.txt").write_text("a\n")
+    # What a pattern fits becomes an option.
+    for name in ("--compress-program=canary", "-v"):
+        (workspace / name).touch()
     # What could not be done there even after a yes is refused before anybody is asked.
     asked = ("APPROVAL_REQUIRED", "PROFILE_TOO_LOW", "NOT_FOUND")
     codes = ("PROFILE_TOO_LOW",) if profile == "restricted" else asked

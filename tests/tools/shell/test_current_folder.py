@@ -44,7 +44,7 @@ ASKED = (
     "rm nosuch plain.md",
     "touch x && rm x",
     "rm nosuch*",
-    "mv plain.md x",
+    "mv plain.md fine.sh",
     "cd nosuch; rm x",
     "bash fine.sh",
     "rm $x",
