@@ -17,7 +17,9 @@ TRACKING = {
     Tracking.UNKNOWN: "menugate cannot tell whether git tracks it",
 }
 DOES: Mapping[str, str] = {
-    **dict.fromkeys(("deletes", "unlinks", "removes", "deletes in", "cleans", "cleans all"), "deletes"),
+    **dict.fromkeys(
+        ("deletes", "unlinks", "removes", "deletes in", "deletes some in", "cleans", "cleans all"), "deletes"
+    ),
     **dict.fromkeys(("overwrites", "replaces", "relinks", "overwrites in", "discards", "resets"), "overwrites"),
 }
 ALTERED = ", unless an earlier part of the line changes that"
@@ -39,8 +41,11 @@ def format_loss(measured: MeasuredLoss, redactor: Redactor) -> str:
     if loss.does in BY_GIT:
         return f"{_format_for_git(measured, name)}{after}"
     if size.kind == "folder":
+        where = "the workspace" if size.path == "." else f"the folder {name}"
+        if loss.does == "deletes some in":
+            return f"{does} files that match in {where}, at most {_format_content(size)}{after}"
         files = "files in " if loss.does in IN_FOLDER else ""
-        return f"{does} {files}the folder {name}, now {_format_content(size)}{after}"
+        return f"{does} {files}{where}, now {_format_content(size)}{after}"
     if size.kind == "file":
         return f"{does} the file {name}, now {format_count(size.size, 'byte')}, {TRACKING[size.tracking]}{after}"
     return f"{does} {name}, a {size.kind}{after}"

@@ -41,7 +41,6 @@ from mcp_server.calls.summaries import SummarySchedule
 from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
-from mcp_server.model.reports import LATEST, format_summary_address
 from mcp_server.model.results import Code, Ending, Problem, Question, Refusal, has_failed
 from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
@@ -295,14 +294,8 @@ class Pipeline(Struct, frozen=True):
         if session_before is not None or context.opened_desk is not None:
             await announce_move(call, context.opened_desk, session_before)
         if self.run_memory.count_call(underway.run, underway.intent, call.size + len(result.text)):
-            await self.update_run_summary(call, underway.run)
+            await self.run_memory.update_summary(underway.run, call.request.client)
         return result
-
-    async def update_run_summary(self, call: ResolvedCall, run: str) -> None:
-        """Summarise the run so far, which has grown long, and notify the clients that subscribed to the summary."""
-        if await self.run_memory.fold_run(run):
-            for name in (run, LATEST):
-                await call.request.client.announce_change("resource", format_summary_address(name))
 
     def spend(self, call: ResolvedCall, result: Ending) -> None:
         call.live.common.spending.add_result(result, f"{call.tool.name} {call.digest}")

@@ -8,7 +8,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 
+from mcp_server.model.context import Client
 from mcp_server.model.policy import SummaryLimits
+from mcp_server.model.reports import LATEST, format_summary_address
 from mcp_server.model.results import Refusal
 from mcp_server.state import notes
 from mcp_server.state.notes import FoldedNotes
@@ -48,6 +50,12 @@ class SummarySchedule:
         if grown.messages <= grown.times * self.limits.messages and tokens <= grown.times * self.limits.tokens:
             return False
         return len(grown.calls) == grown.calls.maxlen
+
+    async def update_summary(self, run: str, client: Client) -> None:
+        """Summarise the run so far, which has grown long, and notify the clients that subscribed to the summary."""
+        if await self.fold_run(run):
+            for name in (run, LATEST):
+                await client.announce_change("resource", format_summary_address(name))
 
     async def fold_run(self, run: str) -> FoldedNotes | None:
         """Return the folded notes; None if they could not be written."""

@@ -16,7 +16,7 @@ from mcp_server.model.tools import Loss
 
 UNKNOWN, UNCOUNTED = "unknown", "uncounted"
 """What a path is called where nobody knows which one it is, or where the time was up."""
-IN_FOLDER = frozenset(("deletes in", "overwrites in"))
+IN_FOLDER = frozenset(("deletes in", "deletes some in", "overwrites in"))
 BY_GIT = frozenset(("cleans", "cleans all", "discards", "resets"))
 MAX_HASHED_BYTES = 16 << 20
 
@@ -28,13 +28,29 @@ class MeasuredLoss(NamedTuple):
 
 def measure_loss(jail: Jail, loss: Loss) -> MeasuredLoss | None:
     """None if nothing would be lost, or if the path may not be looked at."""
-    if not loss.known:
+    path = _resolve_upwards(jail, loss.path) if ".." in loss.path.split("/") else loss.path
+    if not loss.known or path is None:
         return MeasuredLoss(loss, PathSize(loss.path, UNKNOWN))
+    loss = loss._replace(path=path)
     if loss.does in BY_GIT:
         size = _measure_for_git(jail, loss)
     else:
         size = measure_path(jail, loss.path, _follows(loss), top=loss.does in IN_FOLDER)
     return MeasuredLoss(loss, size) if size is not None and _is_lost(jail, loss, size) else None
+
+
+def _resolve_upwards(jail: Jail, path: str) -> str | None:
+    """Return the path without its `..`; None if a link or a missing folder in front of one may lead elsewhere."""
+    here = "." if not path.startswith("/") else ".."
+    for name in path.split("/"):
+        if name != "..":
+            here = join_path(here, name)
+            continue
+        folder = measure_path(jail, here, follow=False) if here != "." else None
+        if folder is None or folder.kind != "folder" or folder.path != here:
+            return None
+        here = here.rpartition("/")[0] or "."
+    return here + ("/" if path.endswith("/") and here != "." else "")
 
 
 def _follows(loss: Loss) -> bool:
@@ -57,7 +73,7 @@ def _is_lost(jail: Jail, loss: Loss, size: PathSize) -> bool:
             return size.kind in ("file", "link") and (behind is None or behind.kind != "folder")
         case "relinks":
             return size.kind in ("file", "link")
-        case "deletes in" | "overwrites in":
+        case "deletes in" | "deletes some in" | "overwrites in":
             return size.kind == "folder" and size.files > 0
         case "cleans" | "cleans all" | "discards":
             return size.files > 0 or not size.whole

@@ -126,7 +126,7 @@ class ApprovedCall(Struct, frozen=True):
             effect=demand.effect,
             profile=demand.profile,
             arguments_sha256=digest,
-            lasting=not demand.always_asks and demand.effect not in ASKING,
+            lasting=not demand.always_asks and not demand.once and demand.effect not in ASKING,
             place=session.place,
             posture=" ".join(str(getattr(posture, axis)) for axis in AXES),
         )

@@ -123,6 +123,8 @@ class Demand(Struct, frozen=True):
     steps: "tuple[PathStep, ...]" = ()
     """If there are any, the approval is needed only if something that is there stands against them. Where they are
     looked at, `confirm` becomes None, or says what does."""
+    once: bool = False
+    """True if an approval covers one call only, because the call destroys something."""
 
     @property
     def always_asks(self) -> bool:
@@ -211,6 +213,7 @@ LossKind: TypeAlias = Literal[
     "replaces",  # a file or a link, and nothing behind it; a folder gets it inside
     "relinks",  # the same, also for a link to a folder
     "deletes in",  # some of what is in a folder
+    "deletes some in",  # the same, if it fits what the line says
     "overwrites in",
     "cleans",  # files below a folder that git does not track, or some of them
     "cleans all",

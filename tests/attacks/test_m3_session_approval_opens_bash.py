@@ -125,13 +125,13 @@ def test_a_shell_that_stays_has_to_stand_where_it_stood(place: Path, home: Path,
     with pipe(place, home, "--mode", "swe") as one:
         one.hello()
         assert not one.call("bash", command="cd here", bash_id="mine")["isError"]
-        assert asks(one.call("bash", command="rm -rf build", bash_id="mine"))
+        assert asks(one.call("bash", command="mv build gone", bash_id="mine"))
         (question,) = json.loads(typed(place, home, "approvals", "--json").out)
         assert f"the shell stands in: {json.dumps(str(place / 'here'))}" in question["message"]
         approve(place, home, "bash", *words)
         assert not one.call("bash", command="cd ../there", bash_id="mine")["isError"]
-        assert asks(one.call("bash", command="rm -rf build", bash_id="mine"))
+        assert asks(one.call("bash", command="mv build gone", bash_id="mine"))
         assert (place / "there" / "build").exists()
         assert not one.call("bash", command="cd ../here", bash_id="mine")["isError"]
-        assert not one.call("bash", command="rm -rf build", bash_id="mine")["isError"]
+        assert not one.call("bash", command="mv build gone", bash_id="mine")["isError"]
         assert not (place / "here" / "build").exists()

@@ -293,6 +293,27 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     assert kept["parts"] == [] and "What the line does" not in kept["message"]
 
 
+@pytest.mark.parametrize(
+    ("line", "scopes"),
+    [
+        ("rm -rf src", ["once"]),
+        ("ls | xargs rm", ["once"]),
+        ("find . -name x -delete", ["once"]),
+        ("git clean -fd", ["once"]),
+        ("cp -r src b", ["once", "session", "always"]),
+    ],
+)
+def test_what_a_line_deletes_is_approved_once(workspace: Path, home: Path, line: str, scopes: list[str]) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        found = asked(workspace, home, one, "bash", command=line)
+        assert found["scopes"] == scopes
+        if scopes == ["once"]:
+            for flag in ("--for-session", "--always"):
+                refused = typed(workspace, home, "approve", found["id"], flag)
+                assert refused.code == 1 and "destroys" in refused.err
+
+
 def test_a_part_that_runs_a_program_of_the_project_says_so(workspace: Path, home: Path) -> None:
     for name in (".venv/bin/cat", ".venv/bin/timeout", "venv/bin/cat", "venv/bin/wc"):
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,8 @@ from mcp_server.model.context import Context
 from mcp_server.model.results import Code, Done, Ending, Problem
 from tools.shell import shells
 from tools.shell.bash import MEANINGS, format_planted_warning
-from tools.shell.classify import KEYS
 from tools.shell.definitions import BashKillArguments, BashOutputArguments, BashWaitArguments, BashWriteArguments
+from tools.shell.demands import KEYS
 from tools.shell.output import make_readable
 from tools.shell.shells import ShellSession
 

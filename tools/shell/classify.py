@@ -11,13 +11,10 @@ from functools import lru_cache
 from itertools import dropwhile
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mcp_server.model.path_steps import PathStep
-from mcp_server.model.posture import Profile
 from mcp_server.model.shell import ShellLine, WordRole
 from mcp_server.model.text import quote_text
-from mcp_server.model.tools import Arguments, Demand, Effect
 from tools.shell.git_commands import GitCall, find_git_calls
 from tools.shell.git_writes import VainGitCall, judge_git_calls
 from tools.shell.line_judge import LineJudge
@@ -31,45 +28,12 @@ READABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\U0010ffff]*")
 WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
 MOST_LETTERS = 8
 SPLIT_WORD = re.compile(r"[^\s]\\\n[^\s]")
-TYPED = "what you type may become part of any command"
 
 
 class LineVerdict(Struct, frozen=True):
     kind: CommandKind
     because: str = ""
     """Why the user must approve the line."""
-
-
-def demand_running(args: Arguments) -> Demand:
-    verdict = classify_line(args["command"], args.get("exec_dir") or ".")
-    # In a shell that stays open a line is only as harmless as everything typed there before.
-    stays = bool(args.get("bash_id") or args.get("shell_id") or args.get("run_in_background"))
-    if verdict.kind is CommandKind.READS and not stays:
-        return Demand(Effect.READ_LOCAL, Profile.NORMAL)
-    if verdict.kind is not CommandKind.ASKED:
-        return Demand(Effect.EXEC, Profile.NORMAL)
-    demand = demand_approval(args["command"], verdict.because)
-    if stays or demand.takes:
-        return demand
-    return replace(demand, steps=find_line_steps(args["command"], args.get("exec_dir") or "."))
-
-
-KEYS = ("", "\x03", "\x04", "\x1a", "\x1c", "q", "y", "n")
-"""Keys and answers, which are no commands."""
-
-
-def demand_typing(args: Arguments) -> Demand:
-    content = args.get("content", "")
-    return Demand(Effect.EXEC, Profile.NORMAL) if content in KEYS else demand_approval(content, TYPED)
-
-
-def demand_approval(line: str, because: str) -> Demand:
-    """If the sandbox keeps git from writing its own folder, approval would be useless: name what can do it instead."""
-    demand = Demand(Effect.EXEC, Profile.NORMAL, because, True, Profile.TRUSTED)
-    vain = find_vain_call(line)
-    if vain is None:
-        return demand
-    return replace(demand, confirm=vain.because, takes=vain.takes, instead=vain.instead, detour=vain.detour)
 
 
 @lru_cache(maxsize=16)

@@ -18,7 +18,8 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
-from tools.shell.classify import classify_line, demand_approval, list_words
+from tools.shell.classify import classify_line, list_words
+from tools.shell.demands import demand_approval
 from tools.shell.output import Capture
 from tools.shell.run_files import STANDS_IN, find_run_files
 from tools.shell.shell_state import MISLEADING, REPORTS, ShellState, describe_shell, find_other_meaning, parse_reports

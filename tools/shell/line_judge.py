@@ -45,6 +45,8 @@ PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/
 PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
 WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
 """The project's own copy of a build tool."""
+FROM_COMMAND = re.compile(r"\d*<\s*<\(")
+"""A process substitution becomes the name of a pipe; the command in it is judged by itself."""
 STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
 """Below the current folder, or in the temporary folder that belongs to the command alone."""
@@ -240,6 +242,8 @@ class LineJudge:
             # bash connects to the address in `/dev/tcp/HOST/PORT`.
             name = re.fullmatch(r"\"?\$\{?(\w+)\}?\"?", word.text)
             if name and (self.scope or NO_SCOPE).find(name[1]).is_name:
+                return CommandKind.READS
+            if word.text == "$()" and FROM_COMMAND.match(word.source):
                 return CommandKind.READS
             if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
                 raise NeedsApproval(f"`<` reads {_describe_place(word, '<')}")

@@ -83,10 +83,10 @@ def _find_lost(words: Sequence[str], depth: int) -> Iterator[Lost]:
 
 
 def _build_losses(does: LossKind, word: str, place: LossPlace) -> Iterator[Loss]:
-    """Behind a link, `..` is another folder than the text says. A slash at the end stands for what a link leads to."""
+    """Behind a link, `..` is another folder than the text says, so it stays for who can look. A slash at the end stands
+    for what a link leads to."""
     shown = "" if READ_BY_XARGS in word else show_argument(word)
-    is_plain = bool(word) and is_certain(word) and word == shown
-    if not is_plain or ".." in word.split("/"):
+    if not (word and is_certain(word) and word == shown):
         yield Loss(does, shown, known=False)
         return
     folders = (".",) if word.startswith("/") else place.folders
@@ -94,8 +94,10 @@ def _build_losses(does: LossKind, word: str, place: LossPlace) -> Iterator[Loss]
     if not folders:
         yield Loss(does, shown, known=False, doubt=doubt)
     for folder in folders:
-        joined = posixpath.join(folder, word)
-        yield Loss(does, posixpath.normpath(joined) + ("/" if joined.endswith("/") else ""), doubt=doubt)
+        joined = word if folder == "." else posixpath.join(folder, word)
+        if ".." not in word.split("/"):
+            joined = posixpath.normpath(joined) + ("/" if joined.endswith("/") else "")
+        yield Loss(does, joined, doubt=doubt)
 
 
 # What does each program lose?
@@ -211,15 +213,66 @@ def lose_edited(words: Sequence[str]) -> Iterator[Lost]:
     yield from _each("overwrites", files) if places else ()
 
 
+FIND_ALL = frozenset(("-delete", "-depth"))
+
+
 def _find_found(words: Sequence[str], depth: int) -> Iterator[Lost]:
     """What `find` finds in a folder, only `find` knows."""
     roots = [*takewhile(lambda word: not is_certain(word) or word[:1] not in "-(!", words)] or ["."]
     started = STARTING["find"]([word for word in words if word != "-delete"]) or []
     found = [does for one in started for does, _ in _find_lost(one, depth - 1)]
     if "-delete" in words or any(does in ("deletes", "unlinks", "removes") for does in found):
-        yield from _each("deletes in", roots)
+        is_filtered = bool(set(words) - set(roots) - FIND_ALL)
+        for root in roots:
+            in_all: LossKind = "deletes in" if posixpath.normpath(root) == "." else "deletes"
+            yield "deletes some in" if is_filtered else in_all, root
     elif found:
         yield from _each("overwrites in", roots)
+
+
+TAR_EXTRACTS = re.compile("-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get")
+TAR_KEEPS = re.compile("--(?:skip-old-files|keep-old-files|to-stdout)|-[a-zA-Z]*[kO][a-zA-Z]*")
+
+
+def lose_extracted(words: Sequence[str]) -> Iterator[Lost]:
+    """`tar` does not say before what is in an archive."""
+    if not any(TAR_EXTRACTS.fullmatch(word) for at, word in enumerate(words) if not at or word.startswith("-")):
+        return
+    if not any(TAR_KEEPS.fullmatch(word) for word in words):
+        yield "overwrites in", _find_value(words, "-C", "--directory") or "."
+
+
+def lose_unzipped(words: Sequence[str]) -> Iterator[Lost]:
+    """Without `-o` it asks before it overwrites, and nobody answers."""
+    options, _ = split_words(words, "-[dx]")
+    if has_letter(options, "o") and not has_letter(options, "ltpvZ"):
+        yield "overwrites in", _find_value(words, "-d") or "."
+
+
+def lose_patched(words: Sequence[str]) -> Iterator[Lost]:
+    options, names = split_words(words, "-[pidorBzYDFgV]")
+    if has_letter(options, "", "--dry-run"):
+        return
+    folder = _find_value(words, "-d", "--directory") or ""
+    if names and not folder:
+        yield "overwrites", names[0]
+    else:
+        yield "overwrites in", folder or "."
+
+
+def lose_installed_over(words: Sequence[str]) -> Iterator[Lost]:
+    options, names = split_words(words, "-[mogtS]")
+    if not has_letter(options, "d", "--directory"):
+        yield from _lose_at_destination([one for one in options if one[:2] in ("-t", "-T", "--")], names, "replaces")
+
+
+def _find_value(words: Sequence[str], *options: str) -> str:
+    """Return what an option is given, in the next word or behind a sign."""
+    for at, word in enumerate(words):
+        name, given, value = word.partition("=")
+        if name in options and (given or at + 1 < len(words)):
+            return value if given else words[at + 1]
+    return ""
 
 
 # What does git lose?
@@ -274,7 +327,13 @@ def lose_removed(words: Sequence[str]) -> Iterator[Lost]:
     yield from () if "--cached" in words else lose_deleted(words)
 
 
+def lose_applied(words: Sequence[str]) -> Iterator[Lost]:
+    if not {"--check", "--stat", "--numstat", "--summary", "--cached"}.intersection(words):
+        yield "overwrites in", _find_value(words, "--directory") or "."
+
+
 GIT: Mapping[str, Find] = {
+    "apply": lose_applied,
     "clean": lose_cleaned,
     "checkout": lose_checked_out,
     "switch": lose_switched,
@@ -292,6 +351,10 @@ LOSING: Mapping[str, Find] = {
     "shred": lose_shredded,
     "dd": lose_output,
     "rsync": lose_synchronized,
+    **dict.fromkeys(("tar", "bsdtar"), lose_extracted),
+    "unzip": lose_unzipped,
+    "patch": lose_patched,
+    "install": lose_installed_over,
     "sed": lose_edited,
     "git": lose_by_git,
 }
