@@ -47,6 +47,8 @@ class ShellCommand:
     expansions: tuple[str, ...] = ()
     """Everything in it that bash expands, apart from its nested lines: `$x`, `${x%.py}`, `{1..3}`. A here-document's
     count as well."""
+    signs: tuple[str, ...] = field(default=(), compare=False)
+    """Every separator between the command before and this one: `(ls); cat` has `)` and `;` in front of `cat`."""
     span: tuple[int, int] | None = field(default=None, compare=False)
     """Its bytes in the text that was parsed; None if it stands there in other words, as between escaped backticks."""
 

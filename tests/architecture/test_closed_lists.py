@@ -33,6 +33,7 @@ PARTIAL: Mapping[str, str] = {
     "tools/phases/failing_test.py decide_verdict SingleTestOutcome": "any other outcome cannot tell",
 }
 UNLISTED: Mapping[str, str] = {
+    "StepRole": "a step of a new kind is judged as a command",
     "RuleOwner": "it is shown beside the rule, and nothing is decided by it",
     "AnsweredBy": "an answer that is not the person's is treated as a client's",
     "ApprovalAnswer": "a call runs after YES and after nothing else",

@@ -36,6 +36,7 @@ def _join(first: ShellCommand, second: ShellCommand) -> ShellCommand:
         nested=(*first.nested, *second.nested),
         documents=(*first.documents, *second.documents),
         expansions=(*first.expansions, *second.expansions),
+        signs=first.signs,
         span=span,
     )
 

@@ -1,6 +1,9 @@
 """Which commands could a here-document contain that is no script?"""
 
 import re
+from collections.abc import Sequence
+
+from msgspec import Struct
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord
 
@@ -12,6 +15,38 @@ ARROW = r"\d*&?[<>]+[&|]*"
 
 class NotUnderstood(Exception):
     """A part of the line whose meaning is uncertain."""
+
+
+class ScannedDocument(Struct, frozen=True):
+    expansions: Sequence[str]
+    substitutions: Sequence[tuple[int, str]]
+    """The lines in `$( )` and backticks, and where they begin."""
+
+
+PIECE = re.compile(
+    r"[^\\$`]+|\\.|\\\Z"
+    r"|(?P<expansion>\$\(\([^()`'\"\\]*\)\)|\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|\$\{[^{}`'\"\\()$]*\})"
+    r"|\$\((?!\()(?P<command>[^()`'\"\\#<]*)\)|`(?P<old>[^`'\"\\#<]*)`"
+    r"|\$(?![\w({\['\"@*#?$!-])",
+    re.DOTALL,
+)
+"""Text, an escape, or an expansion that everybody reads in the same way. Quotes mean nothing in a document."""
+
+
+def scan_document(text: str) -> ScannedDocument | None:
+    """Read what bash expands in a document whose delimiter is not quoted; None if that is uncertain."""
+    expansions, substitutions, at = list[str](), list[tuple[int, str]](), 0
+    while at < len(text):
+        piece = PIECE.match(text, at)
+        if piece is None:
+            return None
+        if piece["expansion"]:
+            expansions.append(piece["expansion"])
+        for group in ("command", "old"):
+            if piece[group] is not None:
+                substitutions.append((piece.start(group), piece[group]))
+        at = piece.end()
+    return ScannedDocument(expansions, substitutions)
 
 
 def read_roughly(text: str) -> ShellLine:

@@ -29,6 +29,8 @@ from tools.shell.verdicts import CommandKind
 PATIENCE = 3.0
 """Seconds for a shell to answer about itself."""
 SOURCING = re.compile(r"(?:^|[\s;&|({])(?:\.|source)\s")
+LASTING = re.compile(r"\b(?:trap|function|readonly|declare|typeset)\b|\(\s*\)")
+"""A line with a function, a trap or the like: it runs unasked, but what it sets up stays."""
 USED = re.compile(r"\$\{?[!#]?(\w+)")
 LATER = Problem(
     Code.STALE,
@@ -39,7 +41,7 @@ LATER = Problem(
 
 def note_line(shell: ShellSession, line: str) -> None:
     """Remember a line that may change what names mean in the shell."""
-    if classify_line(line).kind is CommandKind.ASKED or SOURCING.search(line):
+    if classify_line(line).kind is CommandKind.ASKED or SOURCING.search(line) or LASTING.search(line):
         shell.notes.append(line)
 
 

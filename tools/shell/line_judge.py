@@ -6,48 +6,38 @@ must be known, with its words, redirections, assignments and expansions. What is
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from mcp_server.model.protected import describe_change_risk
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import format_count, quote_text
-from tools.shell.awk_programs import find_awk_danger
-from tools.shell.compilers import COMPILERS, find_compiled_file
-from tools.shell.conditions import join_conditions
+from tools.shell.arithmetic import read_delimited
+from tools.shell.expansions import does_hidden_arithmetic, require_plain_expansion
+from tools.shell.judged_programs import JUDGED
 from tools.shell.known_commands import BUILDS, READS, reads_code
+from tools.shell.line_scope import NO_SCOPE, REDIRECTION, SCOPED_BUILTINS, LineScope
+from tools.shell.line_steps import MOVING, LineStep, StepRole, list_steps
+from tools.shell.line_values import read_values
 from tools.shell.lines import read_line
 from tools.shell.program_arguments import (
     is_certain,
     is_pattern,
     is_unknown,
-    may_become_option,
     read_argument,
     show_argument,
 )
-from tools.shell.program_effects import describe_program, describe_script
-from tools.shell.project_programs import BY_NPX
-from tools.shell.sed_scripts import read_sed_call
+from tools.shell.program_effects import describe_program
 from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.starters import STARTERS, judge_settings
-from tools.shell.variables import (
-    does_arithmetic,
-    judge_assignment,
-    judge_export,
-    require_own_variable,
-    require_plain_expansion,
-)
+from tools.shell.variables import judge_assignment, judge_export, require_own_variable
 from tools.shell.verdicts import CommandKind, NeedsApproval
+from tools.shell.word_values import HERE
 
 MAX_COMMANDS = 25
-NOT_JUDGED: Mapping[str, str] = {
-    "(": "a function or an array",
-    "((": "arithmetic",
-    "))": "arithmetic",
-    **dict.fromkeys((";;", ";&", ";;&"), "`case`"),
-}
+BLOCKS = frozenset(("(", "((", "))", ";;", ";&", ";;&"))
+"""What joins a command to one that may not run as it stands there."""
 OPENING = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
 CLOSING = frozenset(("fi", "done", "}"))
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
@@ -55,9 +45,8 @@ PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/
 PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
 WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
 """The project's own copy of a build tool."""
-ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
-SHELLS = frozenset(("bash", "sh", "dash"))
-REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
+FROM_COMMAND = re.compile(r"\d*<\s*<\(")
+"""A process substitution becomes the name of a pipe; the command in it is judged by itself."""
 STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
 """Below the current folder, or in the temporary folder that belongs to the command alone."""
@@ -74,40 +63,103 @@ class LineJudge:
     """Where it is by now, below the workspace."""
     left: str = ""
     """What may have left the project: a `cd`, or the shell's own folder."""
+    start: str = "."
+    """Where it began, below the workspace."""
+    left_from: str = ""
+    """What had left the project before it began."""
     is_outside: bool = False
     """It has surely left the workspace."""
     count: int = 0
     """Commands so far."""
+    scope: LineScope | None = None
+    """What the line says about its variables."""
+    places: list[tuple[int, str, str, bool]] = field(default_factory=list[tuple[int, str, str, bool]])
+    """Where the line was when each open subshell began."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
         """Judge a line, or one within it. Raises NeedsApproval."""
-        return get_widest([self.judge_command(command) for command in join_conditions(line.commands)])
+        return get_widest([self.judge_step(step) for step in self.begin_line(line)])
 
-    def judge_command(self, command: ShellCommand) -> CommandKind:
+    def begin_line(self, line: ShellLine) -> Sequence[LineStep]:
+        if line.plain and all(word.role is WordRole.WORD for word in line.commands[0].words):
+            self.scope = self.scope or NO_SCOPE
+            return [LineStep(line.commands[0], line.commands[0].words, StepRole.RUNS, self.scope.sure)]
+        if self.scope is None:
+            self.scope = LineScope(read_values(line))
+        return list_steps(line, self.scope.sure)
+
+    def judge_step(self, step: LineStep) -> CommandKind:
         self.count += 1
         if self.count > MAX_COMMANDS:
             raise NeedsApproval(f"it runs more than {format_count(MAX_COMMANDS, 'command')}")
-        if command.joined in NOT_JUDGED:
-            raise NeedsApproval(f"{NOT_JUDGED[command.joined]} in a line is not judged")
-        if does_arithmetic(command):
+        self._follow(step)
+        command, outer = step.command, self.scope or NO_SCOPE
+        if does_hidden_arithmetic(command):
             raise NeedsApproval("arithmetic in a line is not judged")
-        for expansion in command.expansions:
-            require_plain_expansion(expansion)
-        kinds = [self.judge_line(line) for line in command.nested]
-        words = command.words
-        if words and words[0].role is WordRole.KEYWORD:
-            words = strip_keywords(words)
+        self.scope = scope = LineScope(outer.values, step.sure)
+        try:
+            for expansion in command.expansions:
+                require_plain_expansion(expansion, scope.is_number)
+            kinds = [self._judge_nested(line) for line in command.nested]
+            self._check_block(step)
+            words = step.words if step.kind is StepRole.RUNS else ()
+            return get_widest([*kinds, *map(self._judge_all_words, scope.spell_all(words))])
+        finally:
+            self.scope = outer
+
+    def _check_block(self, step: LineStep) -> None:
+        """Check what a loop, a function or an array is called."""
+        if step.kind is StepRole.LOOP:
+            _check_loop(step.words)
+        if step.command.joined == "(" and step.words and step.words[-1].role is WordRole.ASSIGNMENT:
+            require_own_variable(step.words[-1].source.rstrip("+="))
+        name = step.defines
+        if name in BUILTIN_NAMES or any(name in table for table in (READS, BUILDS, JUDGED, STARTERS)):
+            raise NeedsApproval(f"a function called {quote_text(name)} would stand in for the program")
+
+    def judge_command(self, command: ShellCommand) -> CommandKind:
+        """Judge one command, without what the rest of its line says about it. Raises NeedsApproval."""
+        if command.joined in BLOCKS:
+            raise NeedsApproval("a part of a function, an array or a `case` is not judged by itself")
+        self.scope = NO_SCOPE
+        words = strip_keywords(command.words) if command.words[:1] else ()
+        return self.judge_step(LineStep(command, words, StepRole.RUNS, frozenset()))
+
+    def __post_init__(self) -> None:
+        self.start, self.left_from = self.folder, self.left
+
+    def _follow(self, step: LineStep) -> None:
+        """Return to where the line was before the subshells that have ended; note those that begin."""
+        while self.places and self.places[-1][0] not in step.subshells:
+            _, self.folder, self.left, self.is_outside = self.places.pop()
+        for one in step.subshells[len(self.places) :]:
+            self.places.append((one, self.folder, self.left, self.is_outside))
+        if step.wanders and not self.left:
+            self.left = "a `cd` that runs again or later"
+
+    def _judge_nested(self, line: ShellLine) -> CommandKind:
+        """Judge a line that runs in a shell of its own, and so leaves this one where it was."""
+        before, self.places = (self.folder, self.left, self.is_outside, self.places), []
+        try:
+            return self.judge_line(line)
+        finally:
+            self.folder, self.left, self.is_outside, self.places = before
+
+    def _judge_all_words(self, words: Sequence[ShellWord]) -> CommandKind:
         targets = [word for word in words if word.role is WordRole.TARGET]
-        kinds += [self._judge_redirection(target) for target in targets]
-        kinds.append(self._judge_words([word for word in words if word.role is not WordRole.TARGET], targets))
-        return get_widest(kinds)
+        kinds = [self._judge_redirection(target) for target in targets]
+        rest = [word for word in words if word.role is not WordRole.TARGET]
+        return get_widest([*kinds, self._judge_words(rest, targets)])
 
     def _judge_words(self, words: Sequence[ShellWord], targets: Iterable[ShellWord]) -> CommandKind:
         settings = list(takewhile(lambda word: word.role is WordRole.ASSIGNMENT, words))
         rest = words[len(settings) :]
+        scope = self.scope or NO_SCOPE
         if not rest:
-            return get_widest([judge_assignment(word, exported=False) for word in settings])
+            return get_widest([scope.judge_setting(word) for word in settings])
         name = rest[0]
+        if len(rest) == 1 and name.source.startswith("((") and read_delimited(name.source):
+            return CommandKind.READS
         if not name.known:
             raise NeedsApproval(f"{quote_text(name.source)} could be any program")
         if not PROGRAM.fullmatch(name.source):
@@ -116,6 +168,9 @@ class LineJudge:
             return get_widest(
                 [judge_assignment(word, exported=True) for word in settings] + [*map(judge_export, rest[1:])]
             )
+        if name.text in SCOPED_BUILTINS or scope.is_defined(name.text):
+            inner = [SCOPED_BUILTINS[name.text](scope, rest)] if name.text in SCOPED_BUILTINS else []
+            return get_widest([*(judge_assignment(word, exported=True) for word in settings), *inner])
         if name.text == "read":  # only `read` itself sees such a separator
             settings = [word for word in settings if not word.source.startswith("IFS=")]
         kinds = [judge_assignment(word, exported=True) for word in settings]
@@ -124,24 +179,26 @@ class LineJudge:
         arguments = tuple(map(self.read_word, rest))
         if any("<<" in target.source[:3] for target in targets) and reads_code(arguments):
             return CommandKind.BUILDS
-        return get_widest([*kinds, self._judge_program(arguments)])
+        return get_widest([*kinds, self.judge_program(arguments)])
 
     def read_word(self, word: ShellWord) -> str:
         return read_argument(word)
 
-    def _judge_program(self, words: Sequence[str]) -> CommandKind:
+    def judge_program(self, words: Sequence[str]) -> CommandKind:
         """Judge a program with its arguments, also one that another program starts."""
         name, rest = words[0], words[1:]
         if is_unknown(name) or not PROGRAM.fullmatch(name):
             raise NeedsApproval(f"{quote_text(show_argument(name))} could be any program")
         if project := PROJECT_PROGRAM.fullmatch(name):
-            self._require_project_folder(name)
+            self.require_project_folder(name)
             # The project may have put anything there, so it never counts as reading.
-            self._judge_program((project[1], *rest))
+            self.judge_program((project[1], *rest))
             return CommandKind.BUILDS
         if name in WRAPPERS:
-            self._require_project_folder(name)
-            return self._judge_program((WRAPPERS[name], *rest))
+            self.require_project_folder(name)
+            return self.judge_program((WRAPPERS[name], *rest))
+        if name == "time" and not rest:
+            return CommandKind.READS  # what follows it in brackets is a command of its own
         if words[1:] in (("--version",), ("--help",)) and PLAIN_NAME.fullmatch(name) and name not in BUILTIN_NAMES:
             return CommandKind.READS
         if name in READS and READS[name](rest):
@@ -149,14 +206,16 @@ class LineJudge:
         if name in BUILDS and BUILDS[name](rest):
             self._require_workspace(name, rest)
             return CommandKind.BUILDS
+        if name in MOVING:
+            return self.judge_cd(rest)
         if name in JUDGED:
             return JUDGED[name](self, rest)
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
             settings = judge_settings(rest) if name == "env" else []
-            return get_widest([*settings, *map(self._judge_program, started)])
+            return get_widest([*settings, *map(self.judge_program, started)])
         raise NeedsApproval(describe_program(words, self.left))
 
-    def _require_project_folder(self, part: str) -> None:
+    def require_project_folder(self, part: str) -> None:
         if self.left:
             raise NeedsApproval(f"{quote_text(part)} may lie outside the project after {self.left}")
 
@@ -181,6 +240,11 @@ class LineJudge:
             return CommandKind.READS
         if sign[1] == "<":
             # bash connects to the address in `/dev/tcp/HOST/PORT`.
+            name = re.fullmatch(r"\"?\$\{?(\w+)\}?\"?", word.text)
+            if name and (self.scope or NO_SCOPE).find(name[1]).is_name:
+                return CommandKind.READS
+            if word.text == "$()" and FROM_COMMAND.match(word.source):
+                return CommandKind.READS
             if word.text.startswith(("$", "/dev/")) and word.text not in ("/dev/null", "/dev/stdin"):
                 raise NeedsApproval(f"`<` reads {_describe_place(word, '<')}")
             return CommandKind.READS
@@ -188,23 +252,33 @@ class LineJudge:
             return CommandKind.READS
         if not word.known or not re.fullmatch(r"[^*?\[{~]+", word.source):
             raise NeedsApproval(f"{quote_text(sign[0])} writes to {_describe_place(word, sign[0])}")
-        return self._judge_writing(word.text)
+        return self.judge_writing(word.text)
 
-    def _judge_writing(self, *paths: str) -> CommandKind:
+    def judge_writing(self, *paths: str) -> CommandKind:
         for path in paths:
             if path == "/dev/null":
+                continue
+            if path.startswith(HERE) and INSIDE.fullmatch(path):
+                inside = path.removeprefix(HERE).lstrip("/") or "."
+                if risk := describe_change_risk(inside, posixpath.normpath(posixpath.join(self.start, inside))):
+                    raise NeedsApproval(risk.rstrip("."))
                 continue
             if not (is_certain(path) or is_pattern(path)) or path.startswith("-") or HIDDEN_MATCH.search(path):
                 raise NeedsApproval(f"menugate cannot tell which file {quote_text(show_argument(path))} is")
             if not INSIDE.fullmatch(path):
                 raise NeedsApproval(f"{quote_text(path)} may lie outside the workspace")
             if not path.startswith("/"):
-                self._require_project_folder(path)
+                self.require_project_folder(path)
             if risk := describe_change_risk(path, posixpath.normpath(posixpath.join(self.folder, path))):
                 raise NeedsApproval(risk.rstrip("."))
         return CommandKind.BUILDS
 
     def judge_cd(self, words: Sequence[str]) -> CommandKind:
+        if len(words) == 1 and words[0].startswith(HERE) and ".." not in words[0].split("/"):
+            inside = words[0].removeprefix(HERE).lstrip("/")
+            self.folder = posixpath.normpath(posixpath.join(self.start, inside or "."))
+            self.left, self.is_outside = self.left_from, False
+            return CommandKind.READS
         is_below = len(words) == 1 and is_certain(words[0]) and not words[0].startswith(("/", "-"))
         if not is_below or ".." in words[0].split("/"):
             self.left = quote_text(" ".join(("cd", *map(show_argument, words))))
@@ -213,83 +287,18 @@ class LineJudge:
             self.folder = posixpath.normpath(posixpath.join(self.folder, words[0]))
         return CommandKind.READS
 
-    def judge_awk(self, words: Sequence[str]) -> CommandKind:
-        if danger := find_awk_danger(words):
-            raise NeedsApproval(f"`awk` may do more than print: {quote_text(show_argument(danger))}")
-        return CommandKind.READS
-
-    def judge_sed(self, words: Sequence[str]) -> CommandKind:
-        call = read_sed_call(words)
-        if isinstance(call, str):
-            raise NeedsApproval(f"`sed` may do more than edit text: {quote_text(show_argument(call))}")
-        return self._judge_writing(*call.files) if call.in_place else CommandKind.READS
-
-    def judge_tee(self, words: Sequence[str]) -> CommandKind:
-        return self._judge_writing(*(word for word in words if word not in ("-a", "--append")))
-
-    def judge_source(self, words: Sequence[str]) -> CommandKind:
-        if len(words) != 1 or not ACTIVATE.fullmatch(words[0]):
-            raise NeedsApproval(describe_script(show_argument(words[0])) if words else "`source` names no file")
-        self._require_project_folder(words[0])
-        return CommandKind.BUILDS
-
-    def judge_shell(self, words: Sequence[str]) -> CommandKind:
-        """Judge the line in `bash -c LINE`; what follows it are its arguments. `bash -n FILE` runs nothing."""
-        if words[:1] == ("-n",) and len(words) > 1 and not any(map(_may_be_option, words[1:])):
-            return CommandKind.READS
-        if len(words) < 2 or not re.fullmatch("-[eux]*c", words[0]) or not is_certain(words[1]):
-            raise NeedsApproval(_describe_shell(words))
-        return self.judge_inner_text(words[1])
-
-    def judge_inner_text(self, text: str) -> CommandKind:
+    def judge_inner_text(self, text: str, has_scope: bool = False) -> CommandKind:
+        """Judge a line that is given as text. Only with `has_scope` does it see the variables of this one."""
         line = read_line(text)
         if line is None:
             raise NeedsApproval(f"bash may read {quote_text(text)} differently than it looks")
-        return self.judge_line(line)
-
-    def judge_compiler(self, words: Sequence[str]) -> CommandKind:
-        written = find_compiled_file(words)
-        if written is None or not words:
-            raise NeedsApproval("a compiler with these words may do more than compile a file")
-        return self._judge_writing(written)
-
-    def judge_npx(self, words: Sequence[str]) -> CommandKind:
-        """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
-        rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
-        if not rest or rest[0] not in BY_NPX:
-            raise NeedsApproval(describe_program(("npx", *words)))
-        return self._judge_program(rest)
-
-    def judge_bundle(self, words: Sequence[str]) -> CommandKind:
-        """Judge what `bundle exec` starts."""
-        if words[:1] == ("exec",) and len(words) > 1:
-            self._judge_program(words[1:])
-            return CommandKind.BUILDS
-        raise NeedsApproval(describe_program(("bundle", *words)))
-
-    def judge_package_runner(self, words: Sequence[str], runner: str) -> CommandKind:
-        """Judge what `uv run` or `poetry run` starts."""
-        if words[:1] != ("run",) or len(words) < 2:
-            raise NeedsApproval(describe_program((runner, *words)))
-        self._judge_program(words[1:])
-        return CommandKind.BUILDS
-
-
-JUDGED = {
-    **dict.fromkeys(("cd", "pushd", "popd"), LineJudge.judge_cd),
-    **dict.fromkeys(("awk", "gawk", "mawk"), LineJudge.judge_awk),
-    "sed": LineJudge.judge_sed,
-    "tee": LineJudge.judge_tee,
-    **dict.fromkeys((".", "source"), LineJudge.judge_source),
-    **dict.fromkeys(SHELLS, LineJudge.judge_shell),
-    "npx": LineJudge.judge_npx,
-    "bundle": LineJudge.judge_bundle,
-    **{
-        runner: partial(LineJudge.judge_package_runner, runner=runner)
-        for runner in ("uv", "poetry", "hatch", "pdm", "pipenv", "rye")
-    },
-    **dict.fromkeys(COMPILERS, LineJudge.judge_compiler),
-}
+        outer = self.scope, self.start, self.left_from
+        if not has_scope:
+            self.scope, self.start, self.left_from = None, self.folder, self.left
+        try:
+            return self._judge_nested(line)
+        finally:
+            self.scope, self.start, self.left_from = outer
 
 
 def leads_out(folder: str, path: str) -> bool:
@@ -315,28 +324,19 @@ def strip_keywords(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
 
 
 def _strip_loop(words: Sequence[ShellWord]) -> Sequence[ShellWord]:
+    _check_loop(words)
+    return ()
+
+
+def _check_loop(words: Sequence[ShellWord]) -> None:
     """Check the words behind `for`: a name and the values it takes, which run nothing."""
+    if words and words[0].source.startswith("(("):
+        return
     require_own_variable(words[0].text if words else "")
     for word in words[2:]:
         if word.role is WordRole.WORD and not word.known:
             continue
         read_argument(word)
-    return ()
-
-
-def _may_be_option(word: str) -> bool:
-    return word.startswith(("-", "+")) or may_become_option(word)
-
-
-def _describe_shell(words: Sequence[str]) -> str:
-    """Say why `bash` with these words asks."""
-    if words and is_certain(words[0]) and words[0][:1] not in "-+":
-        return describe_script(words[0])
-    if words and re.fullmatch("-[a-z]*c", words[0]):
-        return "it starts a shell with commands that are only known when the line runs"
-    if words:
-        return f"it starts a shell with {quote_text(show_argument(words[0]))}, which is not known to be harmless"
-    return "it starts a shell that runs what it reads from its input"
 
 
 def _describe_place(word: ShellWord, sign: str) -> str:

@@ -17,10 +17,10 @@ from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text
 from mcp_server.model.tools import Arguments, CallPart, Loss
 from tools.shell.classify import find_start, read_whole_line
-from tools.shell.conditions import join_conditions
-from tools.shell.line_judge import MAX_COMMANDS, NOT_JUDGED, OPENING, PROGRAM, LineJudge, strip_keywords
+from tools.shell.expansions import does_hidden_arithmetic, require_plain_expansion
+from tools.shell.line_judge import BLOCKS, MAX_COMMANDS, OPENING, PROGRAM, LineJudge
+from tools.shell.line_steps import LineStep, StepRole
 from tools.shell.losses import DELETING, LossPlace, find_losses
-from tools.shell.variables import does_arithmetic, require_plain_expansion
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 CHANGING = """
@@ -57,8 +57,11 @@ def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
         return ()
     source = text.encode("utf-8", "replace")
     start, left = find_start(folder)
-    judge = _PartJudge(start, left, start=start, line=source, text=source, folders={start: None})
-    judge.judge_line(line)
+    judge = _PartJudge(start, left, line=source, text=source, folders={start: None})
+    try:
+        judge.judge_line(line)
+    except NeedsApproval:
+        return ()
     return tuple(map(judge.doubt_part, judge.parts) if judge.repeats else judge.parts)
 
 
@@ -66,8 +69,6 @@ def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
 class _PartJudge(LineJudge):
     """Collects what it finds, instead of stopping at the first part that needs approval."""
 
-    start: str = "."
-    """Where it began, below the workspace."""
     line: bytes = b""
     text: bytes = b""
     """What is being read: the line, or one within it."""
@@ -95,10 +96,11 @@ class _PartJudge(LineJudge):
         self.repeats = self.repeats or not line.listed
         before: tuple[ShellCommand, int] | None = None
         folder = self.folder
-        for command in join_conditions(line.commands):
+        for step in self.begin_line(line):
+            command = step.command
             if self.count > MAX_COMMANDS:
                 break
-            at = self._collect(command)
+            at = self._collect(step)
             if at is not None:
                 before = command, at
             elif before is not None and not command.words and _takes_document(before[0]):
@@ -108,37 +110,37 @@ class _PartJudge(LineJudge):
         # The parts speak for themselves; what contains them is judged by what it does besides.
         return CommandKind.READS
 
-    def judge_inner_text(self, text: str) -> CommandKind:
+    def judge_inner_text(self, text: str, has_scope: bool = False) -> CommandKind:
         outer, offset, inner = self.text, self.offset, text.encode("utf-8", "replace")
         is_found = offset is not None and outer.count(inner) == 1
         self.offset = offset + outer.index(inner) if offset is not None and is_found else None
         self.text, self.opened = inner, True
         try:
-            return super().judge_inner_text(text)
+            return super().judge_inner_text(text, has_scope)
         finally:
             self.text, self.offset = outer, offset
 
-    def _judge_program(self, words: Sequence[str]) -> CommandKind:
+    def judge_program(self, words: Sequence[str]) -> CommandKind:
         if "/" not in words[0] and words[0] not in SHELL_CHANGING | OTHER_BUILTINS:
             self.programs = (*self.programs, words[0])
-        return super()._judge_program(words)
+        return super().judge_program(words)
 
-    def _collect(self, command: ShellCommand) -> int | None:
+    def _collect(self, step: LineStep) -> int | None:
         """Judge a command and add it, after what runs within it. Return its place among the parts, if it has one."""
         around, self.opened = self.opened, False
-        outer = self.programs
+        outer, command = self.programs, step.command
         try:
-            kind, why = self.judge_command(command), ""
+            kind, why = self.judge_step(step), ""
         except NeedsApproval as reason:
             kind, why = CommandKind.ASKED, str(reason)
         self.folders[self.folder] = None
         stands_for_itself, self.opened = not self.opened, around
         programs, self.programs = tuple(dict.fromkeys(self.programs)), outer
-        if kind is CommandKind.READS and not (stands_for_itself and _runs_something(command)):
+        if kind is CommandKind.READS and not (stands_for_itself and _runs_something(step)):
             return None
         part = replace(self._build_part(command, kind, why), programs=programs, after=self.sourced)
         self.strayed = self.strayed or (self.folder != self.start and command.joined not in ("", "&&"))
-        if why and not self.changing and _may_change_shell(command):
+        if why and not self.changing and _may_change_shell(step):
             self.changing = part.text
         if not self.sourced and any(word.text in SOURCING for word in command.words):
             self.sourced = part.text
@@ -199,9 +201,9 @@ def _takes_document(command: ShellCommand) -> bool:
     return any(word.role is WordRole.TARGET and "<<" in word.source[:3] for word in command.words)
 
 
-def _runs_something(command: ShellCommand) -> bool:
+def _runs_something(step: LineStep) -> bool:
     """False for `done`, for the head of a loop, and for the body of a here-document."""
-    return any(word.role is not WordRole.KEYWORD for word in command.words) and command.words[0].source != "for"
+    return step.kind is StepRole.RUNS and any(word.role is not WordRole.KEYWORD for word in step.command.words)
 
 
 def _measure_keywords(command: ShellCommand, text: bytes) -> int:
@@ -215,15 +217,15 @@ def _measure_keywords(command: ShellCommand, text: bytes) -> int:
     return length if length < len(text) else 0
 
 
-def _may_change_shell(command: ShellCommand) -> bool:
+def _may_change_shell(step: LineStep) -> bool:
     """True unless it only starts a program, which cannot change the shell that starts it."""
+    command = step.command
+    if step.kind is not StepRole.RUNS or command.joined in BLOCKS or does_hidden_arithmetic(command):
+        return True
     try:
-        words = strip_keywords(command.words) if command.words[:1] else ()
         for expansion in command.expansions:
             require_plain_expansion(expansion)
     except NeedsApproval:
         return True
-    names = [word for word in words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)][:1]
-    if command.joined in NOT_JUDGED or does_arithmetic(command):
-        return True
+    names = [word for word in step.words if word.role not in (WordRole.ASSIGNMENT, WordRole.TARGET)][:1]
     return not any(word.known and PROGRAM.fullmatch(word.source) and word.text not in SHELL_CHANGING for word in names)

@@ -12,56 +12,40 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
-from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly
-from tools.shell.variables import LITERAL_ARITHMETIC
+from tools.shell.arithmetic import read_delimited
+from tools.shell.expansions import LITERAL_ARITHMETIC
+from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly, scan_document
+from tools.shell.line_syntax import (
+    AFTER_CLOSING,
+    ANSI_C,
+    ARITHMETIC_COMMANDS,
+    BEGINNING,
+    BLANK,
+    CLOSED,
+    DELIMITER,
+    ESCAPED,
+    EXPANDING,
+    HIDING,
+    IN_QUOTES,
+    JOINING,
+    KEYWORDS,
+    LAST_DOLLAR,
+    LISTS,
+    LITERAL,
+    NESTING,
+    PLAIN,
+    REDIRECTING,
+    SEPARATORS,
+    SPELLED_OUT,
+    WORDS,
+    find_missed_expansions,
+    parse_nodes,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 LONGEST = 65_536
-MOST_STEPS = 200
-"""Steps of the parser, in hundreds. A script of some hundred lines takes fewer; but for some lines the time grows with
-the square of their length, and 60 KB of `a|a|a` would take a minute."""
-SEPARATORS = frozenset(("\n", ";", ";;", ";&", ";;&", "&", "&&", "|", "|&", "||", "(", ")", "((", "))"))
-JOINING = frozenset(("\n", ";", "&&", "|", "||"))
-KEYWORDS = frozenset(
-    ("if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "select", "case", "esac", "in")
-) | frozenset(("function", "{", "}", "!"))
-LISTS = frozenset(("program", "list", "pipeline", "redirected_statement", "command", "command_name", "file_redirect"))
-"""The nodes of a line of plain commands, apart from words."""
-PLAIN = (
-    LISTS
-    | frozenset(("variable_assignment", "subscript", "declaration_command", "unset_command", "negated_command"))
-    | frozenset(("test_command", "unary_expression", "binary_expression"))
-)
-"""The nodes of one plain command."""
-NESTING = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
-WORDS = NESTING | frozenset(
-    ("string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion", "brace_expression")
-)
-EXPANDING = frozenset(("simple_expansion", "expansion", "brace_expression"))
-REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-LITERAL = frozenset(("word", "number", "variable_name", "test_operator"))
-BLANK = re.compile(rb"[ \t\r\n]*")
-STAND_INS = bytes(range(0x80)) + b"%" * 0x80
-"""The grammar's own C code looks each character up in a table of 256, so `<<` before one of the higher planes ended the
-whole process. To bash these bytes are parts of words, as `%` is; the words themselves are taken from the source."""
-DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""", re.ASCII)
-"""The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
-HIDING = re.compile(r"""['"`]|\$\(""")
-ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
-"""The grammar takes the end of `$'a\\\\'` for an escaped quote, and the commands behind it for text."""
-AFTER_CLOSING = frozenset(b" \t\n;|&()<>")
-ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-IN_QUOTES = re.compile(r"\\([$`\"\\])")
-"""What a backslash escapes between double quotes; in front of anything else it stays."""
-BEGINNING = re.compile(r"\$(?![ \t\n/|).,:;%^+=~\]])")
-"""A `$` that may begin an expansion."""
-MISSED = re.compile(rf"`[^`]*`?|{BEGINNING.pattern}\S*")
-LAST_DOLLAR = re.compile(r"[^$]*\$")
-CLOSED = re.compile(
-    r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
-)
 
 
 @lru_cache(maxsize=64)
@@ -78,19 +62,10 @@ def _parse_line(text: str, depth: int, base: int | None = 0) -> ShellLine:
     if len(text) > LONGEST or depth > DEEPEST or "\0" in text:
         raise NotUnderstood
     source = text.encode("utf-8", "replace")
-    ascii_source = source.translate(STAND_INS)
-    parser, steps = _load_parser(), iter(range(MOST_STEPS))
-    try:
-        # Only a parse that reads from a function can be stopped.
-        tree = parser.parse(
-            lambda at, _: ascii_source[at:], progress_callback=lambda _at, _wrong: next(steps, None) is None
-        )
-    except ValueError:
-        parser.reset()
-        raise NotUnderstood from None
-    if tree.root_node.has_error:
+    root = parse_nodes(source)
+    if root is None:
         raise NotUnderstood
-    return _LineReader(source, depth, 0, base).read((tree.root_node,), len(source))
+    return _LineReader(source, depth, 0, base).read((root,), len(source))
 
 
 @dataclass(slots=True)
@@ -111,6 +86,8 @@ class _LineReader:
     expansions: list[str] = field(default_factory=list[str])
     delimiter: str = ""
     """The word that ends the current here-document."""
+    signs: list[str] = field(default_factory=list[str])
+    """The separators since the last command."""
     literal: bool = False
     """True if that word is quoted, so that bash expands nothing in the document."""
     redirection: int | None = None
@@ -124,6 +101,10 @@ class _LineReader:
         waiting = [(node, "") for node in reversed(nodes)]
         while waiting:
             node, parent = waiting.pop()
+            if node.start_byte < self.at:
+                continue  # a part of arithmetic that is one word
+            if node.type == "((" and parent in ARITHMETIC_COMMANDS and self.take_arithmetic(node):
+                continue
             if node.type in WORDS or not node.child_count or node.type == "heredoc_body":
                 self.take(node, parent)
             else:
@@ -164,6 +145,20 @@ class _LineReader:
         else:
             self.add_word(node, parent)
 
+    def take_arithmetic(self, opening: "Node") -> bool:
+        """Take `((i++))` as one word, if it only computes."""
+        closing = next((one for one in opening.parent.children if one.type == "))"), None) if opening.parent else None
+        source = self.text(opening.start_byte, closing.end_byte) if closing else ""
+        if closing is None or read_delimited(source) is None or (self.open and self.at == opening.start_byte):
+            return False
+        self.skip_blank(opening.start_byte)
+        self.plain = self.listed = False
+        self.span = (self.span or opening.byte_range)[0], closing.end_byte
+        self.words.append(ShellWord(source, source, known=False))
+        self.expansions.append(source)
+        self.at, self.open = closing.end_byte, True
+        return True
+
     def skip_blank(self, end: int) -> None:
         gap = self.source[self.at : end].replace(b"\\\n", b"")
         if gap == b" - ":
@@ -197,7 +192,9 @@ class _LineReader:
             parts = tuple(self.words), tuple(self.nested), tuple(self.documents)
             start, end = self.span or (0, 0)
             span = (self.base + start, self.base + end) if self.base is not None and self.span else None
-            self.commands.append(ShellCommand(*parts, joined, tuple(self.expansions), span))
+            self.commands.append(ShellCommand(*parts, joined, tuple(self.expansions), tuple(self.signs), span))
+            self.signs = []
+        self.signs += filter(None, (joined,))
         self.words, self.nested, self.documents, self.expansions = [], [], [], []
         self.redirection, self.open, self.span = None, False, None
 
@@ -246,7 +243,7 @@ class _LineReader:
             self.expansions.append(source)
             self.look_inside(node)
             # Unquoted, it may become several words, and the text would show only the first.
-            if node.parent and node.parent.type != "string" and re.search(r"\s", source):
+            if node.parent and node.parent.type != "string" and re.search(r"\s", SPELLED_OUT.sub("", source)):
                 raise NotUnderstood
             return source, False
         bare = ESCAPED.sub("", source)
@@ -299,8 +296,12 @@ class _LineReader:
 
     def nest(self, node: "Node") -> None:
         self.plain = False
-        if node.type == "arithmetic_expansion" and LITERAL_ARITHMETIC.fullmatch(self.text(*node.byte_range)):
-            return  # it contains no command
+        if node.type == "arithmetic_expansion":
+            source = self.text(*node.byte_range)
+            if not LITERAL_ARITHMETIC.fullmatch(source):
+                self.expansions.append(source)
+            if read_delimited(source):
+                return  # it contains no command
         if self.source.startswith(b"`", node.start_byte):
             written = self.text(node.start_byte + 1, node.end_byte - 1)
             body = re.sub(r"\\([\\$`])", r"\1", written)
@@ -328,43 +329,35 @@ class _LineReader:
         self.delimiter = ""
         self.end_command()
 
-    def find_missed_expansion(self, node: "Node") -> None:
-        """The grammar does not see every expansion in a here-document, backticks least of all."""
-        at, rest = node.start_byte, ""
-        for child in node.children:
-            if child.type in EXPANDING or child.type in NESTING:
-                rest += self.text(at, child.start_byte)
-                at = child.end_byte
-        missed = MISSED.search(ESCAPED.sub("", rest + self.text(at, node.end_byte)))
-        if missed is not None:
-            self.expansions.append(missed[0])
-
     def take_document(self, node: "Node") -> None:
         self.plain = self.listed = False
-        self.look_inside(node)
-        if not self.literal:
-            self.find_missed_expansion(node)
         body = self.text(*node.byte_range)
+        # Nothing in a literal document is worked out, so that an apostrophe there opens nothing.
+        known = self.literal or self.expand_document(body, node.start_byte)
+        if not known:
+            self.look_inside(node)
+            self.expansions += find_missed_expansions(self.source, node)
         if not self.delimiter or self.delimiter in map(str.strip, body.splitlines()):
             raise NotUnderstood
         try:
             self.documents.append(_parse_line(body, self.depth + 1, None))
         except NotUnderstood:
-            # Nothing in a literal document is worked out, so that an apostrophe there opens nothing.
-            if not self.literal and not CLOSED.fullmatch(body):
+            if not known and not CLOSED.fullmatch(body):
                 raise
             self.documents.append(read_roughly(body))
+
+    def expand_document(self, body: str, start: int) -> bool:
+        """Collect what bash expands in a document, where that can be told without the grammar."""
+        scanned = scan_document(body)
+        if scanned is None:
+            return False
+        self.expansions += scanned.expansions
+        for at, text in scanned.substitutions:
+            base = self.base + start + len(body[:at].encode()) if self.base is not None else None
+            self.nested.append(_parse_line(text, self.depth + 1, base))
+        return True
 
 
 def _require_whole_ansi_c(source: str) -> None:
     if not ANSI_C.fullmatch(source):
         raise NotUnderstood
-
-
-@lru_cache(maxsize=1)
-def _load_parser() -> "Parser":
-    # Imported here, so that only a server that sees a line of shell loads the grammar.
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_bash.language()))

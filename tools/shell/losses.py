@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from mcp_server.model.shell import ShellWord, WordRole
 from mcp_server.model.tools import Loss, LossDoubt, LossKind
-from tools.shell.line_judge import REDIRECTION, STREAMS, strip_keywords
+from tools.shell.line_judge import STREAMS, strip_keywords
+from tools.shell.line_scope import REDIRECTION
 from tools.shell.program_arguments import SOME_UNKNOWN, is_certain, read_argument, show_argument
 from tools.shell.runners import STARTING
 from tools.shell.sed_scripts import SedCall, read_sed_call

@@ -99,7 +99,7 @@ class _StepJudge(LineJudge):
         self.steps.append(PathStep("matches", self.folder, patterns=(word.text,)))
         return MatchedNames(word.text)
 
-    def _judge_program(self, words: Sequence[str]) -> CommandKind:
+    def judge_program(self, words: Sequence[str]) -> CommandKind:
         self.started += 1
         try:
             return self._judge_started(words[0], words[1:])
@@ -116,7 +116,7 @@ class _StepJudge(LineJudge):
             raise NeedsApproval(f"{quote_text(name)} may overwrite something")
         if name == "tee" and any(map(is_pattern, words)):
             raise NeedsApproval("`tee` would write to every file that a pattern fits")
-        kind = super()._judge_program((name, *words))
+        kind = super().judge_program((name, *words))
         if kind is not CommandKind.BUILDS:
             return kind
         if name in ("mkdir", "touch"):
@@ -141,8 +141,8 @@ class _StepJudge(LineJudge):
         whole = any(word.startswith("-") and "p" in word for word in words)
         self.steps.append(PathStep(does, self.folder, paths, whole=whole))
 
-    def _judge_writing(self, *paths: str) -> CommandKind:
-        kind = super()._judge_writing(*paths)
+    def judge_writing(self, *paths: str) -> CommandKind:
+        kind = super().judge_writing(*paths)
         named = tuple(path for path in paths if is_certain(path) and path != "/dev/null")
         self.steps.append(PathStep("makes files", self.folder, named))
         return kind

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from mcp_server.model.shell import ShellWord, WordRole
 from mcp_server.model.text import quote_text
-from tools.shell.variables import NUMBER
+from tools.shell.expansions import NUMBER
 from tools.shell.verdicts import NeedsApproval
 
 ONE_UNKNOWN, SOME_UNKNOWN = "-$1:", "-$*:"

@@ -46,7 +46,7 @@ BY_EFFECT: Mapping[str, str] = {
     "replaces the shell by another program": "exec",
     "sets commands that run later": "trap",
     "changes what later commands mean": "alias unalias enable hash shopt",
-    "sets variables in ways that menugate does not judge": "declare typeset local readonly let mapfile readarray",
+    "sets variables in ways that menugate does not judge": "mapfile readarray",
 }
 BY_SUBCOMMAND: Mapping[str, str] = {
     "git push": "sends commits to another repository",

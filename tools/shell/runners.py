@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from mcp_server.model.text import quote_text
+from tools.shell.expansions import require_plain_expansion
 from tools.shell.known_commands import BUILDS, READS, allow_only
 from tools.shell.line_judge import PROJECT_PROGRAM, LineJudge, strip_keywords
 from tools.shell.lines import read_line
@@ -25,7 +26,7 @@ from tools.shell.program_arguments import (
     show_argument,
 )
 from tools.shell.starters import STARTERS, Starts, skip_options
-from tools.shell.variables import judge_assignment, judge_variable, require_plain_expansion
+from tools.shell.variables import judge_assignment, judge_variable
 from tools.shell.verdicts import CommandKind, NeedsApproval
 
 

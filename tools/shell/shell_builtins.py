@@ -90,7 +90,7 @@ BUILTINS: Mapping[str, Fits] = {
     "jobs": allow_matching("-[lnprs]+"),
     **dict.fromkeys(("exit", "return", "break", "continue", "shift"), allow_matching("[0-9]+", 1)),
     "wait": allow_matching(r"[0-9]+|%[0-9]+|-n"),
-    "set": allow_matching(SETTINGS.pattern),
+    "set": lambda words: words[:1] == ("--",) or all(SETTINGS.fullmatch(word) for word in words),
     "unset": lambda words: all(is_own_variable(word) for word in words),
     "read": is_plain_read,
     "test": is_plain_test,

@@ -1,8 +1,8 @@
-"""Which variables may a line set unasked, and which expansions only insert text?"""
+"""Which variables may a line set unasked?"""
 
 import re
 
-from mcp_server.model.shell import ShellCommand, ShellWord
+from mcp_server.model.shell import ShellWord
 from mcp_server.model.text import quote_text
 from tools.shell.environment_names import PROJECT_LOADS, is_ordinary_name, is_plain_value, names_nothing_to_run
 from tools.shell.verdicts import CommandKind, NeedsApproval
@@ -19,28 +19,10 @@ ENVIRONMENT = LOADING.union(DISPLAYING.split())
 would choose what runs."""
 OWN = re.compile(r"(?!_$)[a-z_][a-z0-9_]*|[A-Z][0-9]?")
 """Variables of the line itself: neither bash nor our environment gives such a name a meaning, and none is exported."""
-OWN_WORDS = frozenset("FILE FILES DIR DIRS NAME COUNT OUT OUTPUT RESULT BRANCH SRC DEST MSG REPLY".split())  # noqa: SIM905
-EXACT = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0")
-
-PLAIN_EXPANSION = re.compile(
-    r"\$(?:\w+|[@*#?$!-])"  # $x $1 $@ $?
-    r"|\$\{#?\w+\}"  # ${x} ${#x}
-    r"|\$\{\w+(?:%%?|##?|:?[-+]|//?|,,?|\^\^?)[\w ./*?:,=+-]*\}"  # ${x%.py} ${x:-none} ${x/a/b}
-    r"|\{\w+\.\.\w+\}"  # {1..9}
-    r"|\$\{\w+\[(?:\d+|[@*])\]\}"  # ${PIPESTATUS[0]}
+OWN_WORDS = frozenset(
+    "FILE FILES DIR DIRS NAME COUNT OUT OUTPUT RESULT BRANCH SRC DEST MSG REPLY ROOT HERE".split()  # noqa: SIM905
 )
-"""The others can run commands: `${x@P}`, `${!x}`, `${x:y}`, `${x[y]}`; or set a variable: `${x:=y}`."""
-COUNT = r"\$(?:[?#$]|\{[?#$]\}|\{#\w+\}|\{PIPESTATUS\[\d+\]\})"
-"""Expansions that are always a number."""
-LITERAL_ARITHMETIC = re.compile(r"\$\(\([\d \t+*/%-]*\)\)")
-"""bash evaluates what a variable contains as well, and may take inner parentheses for a subshell."""
-NUMBER = re.compile(rf"{COUNT}|{LITERAL_ARITHMETIC.pattern}|\$\((?:nproc(?: --all)?|getconf _NPROCESSORS_ONLN)\)")
-ARITHMETIC = re.compile(r"\$\(\(|\$\[")
-
-
-def require_plain_expansion(source: str) -> None:
-    if not PLAIN_EXPANSION.fullmatch(source):
-        raise NeedsApproval(f"{quote_text(source)} can do more than insert a value")
+EXACT = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0")
 
 
 def is_own_variable(name: str) -> bool:
@@ -50,10 +32,6 @@ def is_own_variable(name: str) -> bool:
 def require_own_variable(name: str) -> None:
     if not is_own_variable(name):
         raise NeedsApproval(f"setting {quote_text(name)} may change which code runs")
-
-
-def does_arithmetic(command: ShellCommand) -> bool:
-    return any(ARITHMETIC.search(LITERAL_ARITHMETIC.sub("", word.source)) for word in command.words)
 
 
 def judge_assignment(word: ShellWord, exported: bool) -> CommandKind:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from random import Random
 
 HOSTILE_TEXT = (
+    "a[$(canary)]",
     "canary",
     "-delete",
     "-exec",
     "$(canary)",
-    "a[$(canary)]",
     "`canary`",
     "; canary",
     "-i",
@@ -24,6 +24,119 @@ echo printf test [ [[ read unset set export exit true : cd type command wait job
 . source
 """
 BUILTINS = BUILTIN_NAMES.split()
+SETTINGS = (
+    *("x=3", "x=0", "x='a[$(canary)]'", "x=$y", "y=$x", "x=$((x + 1))", "y=$((x))", "x+=1", "x+=']'", "x=", "x=-f"),
+    *("read -r x < a.txt", "read x y < a.txt", "x=$(cat a.txt)", "x=$(wc -l < a.txt)", "x=$(seq 2)", "x=$(ls | wc -l)"),
+    *("declare -i x", "declare -n x=y", "local x", "local x=3", "readonly x=3", "declare x=5", "mapfile x < a.txt"),
+    *("printf -v x %s 'a[$(canary)]'", "unset x", "unset f", "x=canary", "x=ls", "x='a b'", "x='*'", "x=a.txt", "y=3"),
+    *("a=(1 2)", "a=('a[$(canary)]' canary)", "a+=(3)", "a[x]=1", "a[0]=5", "a=($x)", "a=([x]=1)", "a=($(cat a.txt))"),
+    *(": ${x:=3}", ": ${x:='a[$(canary)]'}", "((x = 3))", "((x++))", "let x=3", "let 'x = y'", "x=$?", "x=$!", "x=$$"),
+    *("command read x < a.txt", "time read x < a.txt", "export x=3", "x=3 true", "x=$RANDOM", 'x="$y"', "i=0"),
+    *(
+        "d=$(mktemp -d)",
+        "t=$(mktemp)",
+        "d=src",
+        "d=$PWD",
+        "trap 'canary' EXIT",
+        "trap 'x=3; rm -rf \"$d\"' EXIT",
+        "set -- $x",
+    ),
+    *("y='([$(canary)]=1)'", 'declare -a x="$y"', 'declare x="$y"', 'f() { local x="$1"; }; f "$y"', "local x=$y"),
+    *("eval x=3", "source a.txt", "getopts a x", "IFS=3", "shift", "f() { x='a[$(canary)]'; }", "f() { x=3; }", "f"),
+    *("f() { local x; g; }", "g() { echo $((x)); }", "f() { canary; }", "ls() { canary; }", "g", "cd src", 'cd "$d"'),
+)
+USES = (
+    *(
+        "[ $x = 3 ]",
+        "[ $x -lt 3 ]",
+        "[[ $x -eq 3 ]]",
+        "[[ $x == a* ]]",
+        "echo $((x + 1))",
+        "((x++))",
+        "((x > 2))",
+        "let x++",
+    ),
+    *(
+        "echo ${y:$x:1}",
+        "echo ${y:x:1}",
+        "echo ${a[$x]}",
+        "echo ${a[x]}",
+        'echo "${a[@]}"',
+        "echo ${a[0]}",
+        "echo ${!a[@]}",
+    ),
+    *("test $x = 3", 'cat < "$x"', "cat < $x", 'wc -l < "$x"', "find . -name $x", "find . $x", "sort $x", 'sort "$x"'),
+    *("$x a.txt", '"$x"', "f $x", "g", 'echo hi > "$x"', "echo hi > $x.txt", 'echo hi > "$d/o"', 'rm -rf "$d"'),
+    *(
+        'rm -rf "${d}x"',
+        'rm -f "$t"',
+        "kill $x",
+        "kill $!",
+        "kill %1",
+        "echo ${x:-$y}",
+        "echo ${x//a/$y}",
+        "echo ${x@P}",
+    ),
+    *(
+        "echo ${y:$x}",
+        "echo $(($x))",
+        "echo $((a[x]))",
+        "echo ${x:?no}",
+        "[ $x ]",
+        "[ -f $x ]",
+        "[ ! $x ]",
+        "command $x",
+    ),
+    *(
+        "bash -c 'echo $((x))'",
+        "xargs $x",
+        "cd $x",
+        'cd "$d/b"',
+        "for x in $x; do echo $((x)); done",
+        "echo $(( (x+1) * 2 ))",
+    ),
+    *(
+        "case $x in 3) canary;; esac",
+        "case $x in a|$y) ls;; *) echo $((x));; esac",
+        "cat <<E\nit's $x $((x)) `ls` $(ls)\nE\n",
+    ),
+    *("cat <<E\nit's `canary`\nE\n", "cat <<E\nit's ${x:-'}'$(canary)}\nE\n", "echo $((x) + (x))", "((x) * (canary))"),
+)
+LOOPS = (
+    *(
+        "for x in 1 2; do {}; done",
+        "for x in *; do {}; done",
+        "for x in $(cat a.txt); do {}; done",
+        "for x in {{1..3}}; do {}; done",
+    ),
+    *(
+        'for x in "${{a[@]}}"; do {}; done',
+        "k=0; for ((x=0; x<2; x++)); do {}; ((k++)) && break; done",
+        "for ((x=y; x<2; x++)); do {}; break; done",
+    ),
+    *(
+        "while read -r x; do {}; break; done < a.txt",
+        "x=0; while [ $x -lt 2 ]; do {}; x=$((x+1)); break; done",
+        "if true; then {}; fi",
+    ),
+    *(
+        "false && {{ {}; }}",
+        "({})",
+        "{{ {}; }} | cat",
+        "f() {{ {}; }}; f",
+        "{{ {}; }} &",
+        "case a in b) {};; esac",
+        "! {}",
+    ),
+    *(
+        "until true; do {}; done",
+        "true || {}",
+        "time {}",
+        "if false; then :; else {}; fi",
+        "x=3 && {}",
+        "function g {{ {}; }}; g 1",
+    ),
+)
 NAMES = ("x", "y", "X", "PATH", "IFS", "line", "a[$(canary)]", "BASH_ENV", "PYTHONPATH", "CI")
 OPTIONS = (
     *(
@@ -77,6 +190,19 @@ class LineGrammar:
     depth: int = 0
 
     def line(self) -> str:
+        return self.values() if self.depth == 0 and self.random.random() < 0.35 else self.commands()
+
+    def values(self) -> str:
+        """Write a line that sets variables in one way and uses them in another."""
+        choose = self.random.choice
+        parts = [choose(choose((SETTINGS, SETTINGS, USES))) for _ in range(choose((1, 2, 2, 3, 4)))]
+        for _ in range(choose((0, 1, 1, 2))):
+            at = self.random.randrange(len(parts))
+            parts[at] = choose(LOOPS).format(parts[at])
+        signs = ("; ", "; ", "; ", "; ", "\n", " && ", " || ", " | ", " & ")
+        return "".join(part + ("\n" if "\nE" in part else choose(signs)) for part in parts) + choose(USES)
+
+    def commands(self) -> str:
         count = self.random.choices((1, 2, 3), (6, 3, 1))[0]
         parts = [self.command() for _ in range(count)]
         signs = (";", " &&", " ||", " |", "\n", " |&", " &")

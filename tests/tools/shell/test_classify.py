@@ -74,7 +74,7 @@ def test_typed_into_a_shell_that_stays_nothing_counts_as_reading() -> None:
         """find 'BEGIN{system("rm notes.md")}#' -maxdepth 0 -exec awk {} Makefile \\;""",
         "true {PATH}>/dev/null; ls",
         "find . -path './src/*' -exec tee {} + </dev/null",
-        """for f in a; do tee "src/$f.py" </dev/null; done""",
+        """for f in *; do tee "src/$f.py" </dev/null; done""",
         """x=mcp.json; echo hi | tee ".$x\"""",
         """sed -i s/a/b/ ".en$x\"""",
         """cd "src$x" && . .venv/bin/activate""",

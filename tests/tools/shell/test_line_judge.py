@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -18,21 +19,30 @@ import pytest
 from tests.sizes import scale
 from tests.tools.shell.line_grammar import BUILDERS, CANARIES, HOSTILE_TEXT, READERS, LineGrammar
 from tools.shell.classify import classify_line
+from tools.shell.judged_programs import SHELLS
 from tools.shell.known_commands import BUILDS, READS
-from tools.shell.line_judge import SHELLS
 from tools.shell.starters import STARTERS
 from tools.shell.verdicts import CommandKind
 
 LINES = 5_000
 """How many lines run. About five times as many are asked about."""
-REAL = ("timeout", "nice", "env", "xargs", "find", "stdbuf", "awk", "sed", "bash", "sh")
+COUNTING = ("wc", "seq", "nproc", "id", "date")
+"""What they print is a number, and counts as one."""
+REAL = (*COUNTING, "timeout", "nice", "env", "xargs", "find", "stdbuf", "awk", "sed", "bash", "sh")
 NAMES = ("a.txt", "src/a", "canary", "-exec", "-delete", "$(canary)", "a[$(canary)]", "-i", ".env", "-o fired")
 PRINTED = "\n".join(HOSTILE_TEXT)
 STUB = f"""#!/bin/sh
 echo "${{0##*/}}" >> "$RECORD"
 echo '{PRINTED}'
 """
-MAY_RUN = READS.keys() | BUILDS.keys() | STARTERS.keys() | SHELLS
+TEMPORARY = """#!/bin/sh
+echo "$TEMPORARY/tmp.own"
+"""
+RM = """#!/bin/sh
+for one; do case $one in -*|"$TEMPORARY"/tmp.own|"$TEMPORARY"/tmp.own/*) ;; *) echo rm >> "$RECORD";; esac; done
+"""
+"""Deleting what the line itself has made is no loss."""
+MAY_RUN = {"mktemp", "yes"} | READS.keys() | BUILDS.keys() | STARTERS.keys() | SHELLS
 
 
 class Scratch:
@@ -45,12 +55,17 @@ class Scratch:
             if "/" not in name and name not in (".", "..", "[", "[["):
                 (self.programs / name).write_text(STUB)
                 (self.programs / name).chmod(0o755)
+        for name, text in (("mktemp", TEMPORARY), ("rm", RM)):
+            (self.programs / name).write_text(text)
+            (self.programs / name).chmod(0o755)
+        (folder / "temporary").mkdir()
         for name in REAL:
             (self.programs / name).symlink_to(shutil.which(name) or "/nowhere")
         self.outer = self.work.parent
         self.env = {
             "PATH": str(self.programs),
             "RECORD": str(self.record),
+            "TEMPORARY": str(folder / "temporary"),
             "x": "a[$(canary)]",
             "HOME": str(self.outer),
         }
@@ -69,7 +84,7 @@ class Scratch:
         """Run it and return the programs that ran."""
         self.record.write_text("")
         with subprocess.Popen(
-            ["/bin/bash", "--noprofile", "--norc", "-c", line, "bash", *HOSTILE_TEXT],
+            ["/bin/bash", "--noprofile", "--norc", "-c", f"{line}\nwait", "bash", *HOSTILE_TEXT],
             cwd=self.work,
             env=self.env,
             stdin=subprocess.DEVNULL,
@@ -78,10 +93,12 @@ class Scratch:
             start_new_session=True,
         ) as child:
             try:
-                child.wait(60)
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(20)
             finally:
-                # What runs in the background, or waits for ever, is stopped: what it has started is on record.
-                os.killpg(child.pid, signal.SIGKILL) if child.poll() is None else None
+                # What waits for ever is stopped: what it has started is on record.
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
         return set(self.record.read_text().split())
 
 
