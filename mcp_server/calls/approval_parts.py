@@ -80,8 +80,12 @@ def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor) -> Iterato
     yield PARTS_HEAD
     # At a profile that allows every line, such a part does not make anybody ask.
     asks = "asks" if any(part.decided for part in shown) else "could do more"
+    said = {part.why for part, decided, _, _ in shown if decided}
     for part, decided, losses, own in shown:
         why = f", because {_format_why(part.why, redactor)}" if part.why else ""
+        if part.why in said:
+            why = ", for the same reason"
+        said |= {part.why} - {""}
         says = "asks, for the reason above" if decided else f"{DOES.get(part.does, asks)}{why}"
         runs = [f"runs the project's own {' and '.join(_format_name(one, redactor) for one in own)}"] if own else []
         if part.after:

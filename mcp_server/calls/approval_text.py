@@ -26,6 +26,7 @@ from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.text import format_count, quote_as_json
 from mcp_server.model.tools import Arguments, Tool
+from mcp_server.policy.refusals import NEEDS_APPROVAL
 
 # What is the person shown? Who asks, which tool, what it would do, and with which arguments.
 
@@ -120,9 +121,9 @@ def get_facts(leads: Arguments) -> Mapping[str, str]:
 
 def _format_head(tool: Tool, decision: Decision, redactor: Redactor, again: str) -> Iterator[str]:
     """Say which tool would run, and why the user is asked."""
-    why, quotes = lift_quotes(decision.reason, decision.rule)
+    why, quotes = lift_quotes(decision.reason.removeprefix(NEEDS_APPROVAL.format(tool.name)), decision.rule)
     yield f"{SERVER} asks before it runs the tool `{tool.name}`."
-    yield mark_secrets(why, redactor)
+    yield f"Why: {mark_secrets(why, redactor)}"
     if again:
         yield f"You have approved this call before, but {mark_secrets(again, redactor)} since, so you are asked again."
     yield f"Effect: {decision.demand.effect if decision.demand else tool.effect}"

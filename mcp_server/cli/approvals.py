@@ -124,7 +124,7 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
     if json:
         print_json(build_approval_fields(approval, now) | build_question_fields(approval))
     else:
-        show_question(approval, approval.whole or approval.message, now)
+        show_question(approval, approval.whole or approval.message, now, load_glance(settings, approval))
         if approval.is_waiting(now):
             show_scopes(approval)
     # If the reader closed the pipe, this raises, and the question stays unread.
@@ -132,6 +132,11 @@ def show_one(settings: "Settings", id: str | None, json: bool) -> int:
     if approval.is_unread:
         write_to_state(settings, partial(approvals.mark_shown, id=id))
     return 0
+
+
+def load_glance(settings: "Settings", approval: "Approval") -> str:
+    with open_state_reader(settings) as state:
+        return state.load_question_glances([approval]).get(approval.id, "") if state else ""
 
 
 def show_scopes(approval: "Approval") -> None:
@@ -168,15 +173,15 @@ def run_approve(arguments: argparse.Namespace) -> int:
         return 0
     scope = ApprovalScope.SESSION if arguments.for_session else ApprovalScope.ONCE
     if sys.stdin.isatty():
-        confirm_approval(question, scope)
+        confirm_approval(settings, question, scope)
     say_approved(settings, answer_question(settings, question.id, ApprovalAnswer.YES, scope), question)
     return 0
 
 
-def confirm_approval(question: "Approval", scope: "ApprovalScope") -> None:
+def confirm_approval(settings: "Settings", question: "Approval", scope: "ApprovalScope") -> None:
     """Show what would be approved. Whoever told you the id may have told you something else about the call."""
     refuse_settled(question)
-    show_question(question, question.whole or question.message, time.time_ns())
+    show_question(question, question.whole or question.message, time.time_ns(), load_glance(settings, question))
     if ask_at_terminal(f"Approve {describe_scope(question, scope)}? [y/N] ").lower() not in ("y", "yes"):
         how = f"To refuse the call: `menugate deny {question.id}`."
         raise CliError(f"nothing was approved; the question is still open. {how}")

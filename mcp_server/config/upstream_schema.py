@@ -79,7 +79,7 @@ RESULT = RecordField(
         "drop": KeySpec(ListField(PLACE), "parts to leave out of a JSON result"),
         "max_chars": KeySpec(IntField(100, 1_000_000), "characters that are shown; the rest goes to a file"),
     },
-    "What is kept of the server's results.",
+    "How the server's results are shortened.",
 )
 SANDBOX = RecordField(
     {
@@ -91,7 +91,7 @@ SANDBOX = RecordField(
             TextOrField(LineField(10, "none", "`none`, or a list of hosts"), ListField(LineField(300))),
             "`none`, or a list of hosts that it may reach (default: none)",
         ),
-        "home": KeySpec(BoolField(), "true: it reads your home folder (default: false)"),
+        "home": KeySpec(BoolField(), "true: it may read your home folder (default: false)"),
     },
     "What a server that menugate starts may reach; it runs in a sandbox.",
 )

@@ -209,7 +209,7 @@ def find_same_request(
 
 
 def list_replaced_requests(choice: PostureChoice, wanted: PostureChange) -> list[PostureChange]:
-    """Return the open requests of which nothing is left once this one is made."""
+    """Return the open requests that this one replaces completely."""
     left = {one.id for one in request_change(choice, wanted, ProcessWork())[-1].after.waiting}
     return [one for one in choice.waiting if one.id not in left]
 

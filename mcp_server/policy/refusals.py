@@ -226,6 +226,7 @@ def format_enter_call(mode: Mode, handle: str | None = None) -> str:
     return f"`menu_enter` with {json.dumps(call, ensure_ascii=False)}"
 
 
+NEEDS_APPROVAL = "`{}` needs the user's approval: "
 NO_SANDBOX = "no sandbox works on this machine"
 
 
@@ -268,7 +269,7 @@ def refuse_paused_run(hold: Hold) -> Decision:
 
 
 def make_ask_decision(tool: Tool, reasons: list[str], rule: Rule | None, demand: Demand) -> Decision:
-    reason = f"`{tool.name}` needs the user's approval: {'; '.join(reason.rstrip('.') for reason in reasons)}."
+    reason = f"{NEEDS_APPROVAL.format(tool.name)}{'; '.join(reason.rstrip('.') for reason in reasons)}."
     way_out = "Nothing ran. Once the user has approved it, make the same call again."
     asks = Decision(Verdict.ASK, Layer.CONFIRMATION, Code.APPROVAL_REQUIRED, reason, way_out, demand=demand)
     return replace(asks, rule=rule.text, rule_source=rule.source, rule_owner=rule.owner) if rule else asks

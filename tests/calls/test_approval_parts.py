@@ -34,3 +34,13 @@ def test_the_part_that_made_it_ask_is_said() -> None:
 def test_a_letter_that_does_not_print_is_written_out() -> None:
     asks = ShownPart(CallPart("l\u115fs", "asks", "`l\u115fs` is not known", (6, 9)), False)
     assert not any("\u115f" in line for line in format_part_lines([READS, asks], REDACTOR))
+
+
+def test_a_reason_that_several_parts_share_is_given_once() -> None:
+    why = "`alias ls=rm` may change what it does"
+    parts = [ShownPart(CallPart(text, "asks", why, None), False) for text in ("ls", "cat x")]
+    assert list(format_part_lines(parts, REDACTOR)) == [
+        "What the line does:",
+        '  "ls": could do more, because "alias ls=rm" may change what it does',
+        '  "cat x": could do more, for the same reason',
+    ]

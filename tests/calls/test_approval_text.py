@@ -51,7 +51,7 @@ def test_arguments_do_not_pretend_to_be_the_question() -> None:
     text = shown({"command": command})
     assert text.count("\nEffect: ") == 1
     *head, arguments, name = text.split("\n")[:5]
-    assert [line[:8] for line in head] == ["menugate", "`bash` n", "Effect: "]
+    assert [line[:8] for line in head] == ["menugate", "Why: it ", "Effect: "]
     assert (arguments, name) == ("Arguments:", '  "command":')
     lines = text.split("\n")[5:]
     assert all(line.startswith('    "') for line in lines)

@@ -300,7 +300,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
         ("ls | xargs rm", ["once"]),
         ("find . -name x -delete", ["once"]),
         ("git clean -fd", ["once"]),
-        ("cp -r src b", ["once", "session", "always"]),
+        ("cp -r --parents src b", ["once", "session", "always"]),
     ],
 )
 def test_what_a_line_deletes_is_approved_once(workspace: Path, home: Path, line: str, scopes: list[str]) -> None:

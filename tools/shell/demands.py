@@ -10,7 +10,7 @@ from tools.shell.verdicts import CommandKind
 
 TYPED = "what you type may become part of any command"
 DESTROYING: frozenset[LossKind] = frozenset(
-    ("deletes", "unlinks", "deletes in", "cleans", "cleans all", "discards", "resets")
+    ("deletes", "unlinks", "deletes in", "deletes some in", "cleans", "cleans all", "discards", "resets")
 )
 """What may be overwritten is not here: most lines that copy or write overwrite nothing."""
 

@@ -50,10 +50,11 @@ INTERPRETER = re.compile(r"ruby|perl[\d.]*|lua[\d.]*|php[\d.]*|tclsh[\d.]*|node(
 DECLARING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 
 ANY_WORDS = """
-basename base64 bunzip2 bzip2 cat chgrp chmod chown cksum clang-format cmp comm cp curl cut date dd df diff dirname du
-echo false file gofmt grep gunzip gzip head jq kill link ln ls lsof md5sum mkdir mkfifo mv nm objdump od pgrep pkill ps
-pwd readelf readlink realpath rm rmdir sha256sum shellcheck shred size sleep ss stat strip tac tail tee touch tr true
-truncate uniq unlink unxz wc which xmllint xz yq zcat zstd
+basename base64 bunzip2 bzip2 cat chgrp chmod chown cksum clang-format cmp col colrm column comm cp curl cut date dd df
+diff dirname du echo expand false file fmt fold gofmt grep gunzip gzip head iconv join jq kill killall link ln ls lsof
+md5sum mkdir mkfifo mv nl nm numfmt objdump od paste pgrep pkill pr ps pwd readelf readlink realpath rev rm rmdir
+sha256sum shellcheck shopt shred shuf size sleep ss stat strip tac tail tee touch tr true truncate tsort ulimit umask
+unexpand uniq unlink unxz wc which xmllint xz yq zcat zstd
 """
 COMPILERS = "gcc g++ cc c++ clang clang++"
 DATA: Mapping[str, Fits] = {
@@ -84,6 +85,10 @@ DATA: Mapping[str, Fits] = {
         lambda words: words[:1] != () and words[0] in ("ps", "images", "logs", "inspect", "version", "info", "stats"),
     ),
     "kubectl": lambda words: words[:1] != () and words[0] in ("get", "describe", "logs", "version"),
+    # `-a` and `-k` would turn words into settings for the programs that follow.
+    "set": lambda words: all(
+        re.fullmatch("[-+][efuxvnCbBo]+|pipefail|err(?:exit|trace)|nounset|[xv]trace", word) for word in words
+    ),
     "find": lambda words: not any(re.match("-(?:exec|ok)", word) or may_become_option(word) for word in words),
 }
 """Programs for which every file is data, with the words for which that is so. An argument such as `@file` can stand for

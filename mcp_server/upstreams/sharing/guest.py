@@ -1,7 +1,7 @@
 """How does a process use a server that another process holds? Over a link to that process, as if it were the server.
 
-A call that the holder had not yet passed on when it died did not run, so it is sent again, to whoever holds the server
-then. A holder that does not answer counts as dead.
+A call that the holder had not yet passed on when it died did not run, so it is sent again, to the process that holds
+the server then. A holder that does not answer counts as dead.
 """
 
 import asyncio
