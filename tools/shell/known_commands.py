@@ -6,6 +6,7 @@ say, is listed with the options that do neither.
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import dropwhile, takewhile
 
 from tools.shell.allowed_words import (
@@ -191,6 +192,29 @@ def is_running_maven(words: Sequence[str]) -> bool:
     return all(MAVEN_WORD.fullmatch(word) for word in words)
 
 
+PACKAGE_NAME = r"(?!\S*\.\.)(?:\./)?[\w@*][\w@/.*-]*"
+WORKSPACE_OPTIONS = {
+    "npm": re.compile(rf"-ws|--workspaces|(?:-w |--workspace[ =]){PACKAGE_NAME}"),
+    "pnpm": re.compile(rf"-r|--recursive|-w|--workspace-root|(?:-F |--filter[ =]){PACKAGE_NAME}"),
+}
+
+
+def is_packaging(name: str, words: Sequence[str]) -> bool:
+    words = skip_workspace_options(name, words)
+    return allow_among(*PACKAGES)(words) and is_own_task(words)
+
+
+def skip_workspace_options(name: str, words: Sequence[str]) -> Sequence[str]:
+    """Leave out which packages of the project it is about, as in `pnpm --filter web test`."""
+    options = WORKSPACE_OPTIONS[name]
+    while words:
+        length = next((size for size in (1, 2) if options.fullmatch(" ".join(words[:size]))), 0)
+        if not length or not all(map(is_certain, words[:length])):
+            break
+        words = words[length:]
+    return words
+
+
 def is_running_script(words: Sequence[str]) -> bool:
     """`yarn run rm` runs the machine's program if the project has no script of that name."""
     return words[:1] != ("run",) or (len(words) > 1 and SCRIPT.fullmatch(words[1]) is not None)
@@ -216,7 +240,7 @@ KNOWN: dict[str, Fits] = {
     **dict.fromkeys(("python", "python3"), is_running_python),
     "node": runs_node_code,
     **{name: runs_in_plain_sight(name) for name in ("ruby", "php", "perl")},
-    **dict.fromkeys(("npm", "pnpm"), lambda words: allow_among(*PACKAGES)(words) and is_own_task(words)),
+    **{name: partial(is_packaging, name) for name in ("npm", "pnpm")},
     "yarn": lambda words: allow_among(*PACKAGES)(words) and is_running_script(words) and is_own_task(words),
     **dict.fromkeys(("pip", "pip3"), allow_among(*PIP)),
     "uv": lambda words: (

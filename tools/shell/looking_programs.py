@@ -127,6 +127,8 @@ LOOKING: dict[str, Fits] = {
             "-[ahlSgtesnrudVADcWI]+", r"-[xpR][\w.]+", "--(?:all|headers|symbols|dynamic|wide|sections|segments|notes)"
         )
     ),
+    "bc": allow_only("-[lqs]+"),
+    "uuidgen": allow_only("-[rt]"),
     "size": without_response_files(allow_only("-[ABdoxt]+")),
     "c++filt": without_response_files(allow_only("-[_nprt]+")),
     "addr2line": without_response_files(allow_only("-[aCfips]+|-e.*")),

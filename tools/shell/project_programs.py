@@ -107,10 +107,38 @@ def is_running_bun(words: Sequence[str]) -> bool:
     return allow_with(BUN, "test", "install", "i", "ci", "add", "outdated", "build")(words) or run_file(words)
 
 
+FLASK_RUNS = allow_exactly(r"--(?:debug|no-debug|reload|no-reload)|-[ph]|--(?:port|host)(?:=.*)?|\d+|[\d.]+|localhost")
+
+
 def is_running_flask(words: Sequence[str]) -> bool:
     """The application is the project's, given by name."""
     at = 2 if words[:1] in (("--app",), ("-A",)) and allow_exactly(PLAIN, 1, 1)(words[1:2]) else 0
-    return words[at : at + 1] == ("routes",) and allow_only("--(?:sort|all-methods).*|-s.*")(words[at + 1 :])
+    command, rest = words[at : at + 1], words[at + 1 :]
+    if command == ("run",):
+        return FLASK_RUNS(rest)
+    return command == ("routes",) and allow_only("--(?:sort|all-methods).*|-s.*")(rest)
+
+
+CURL_SHORT = re.compile("-[sSfikIv]+")
+CURL_LONG = re.compile("--(?:silent|show-error|fail|include|head|verbose|compressed|retry-connrefused)")
+CURL_VALUED = re.compile(r"(?:-m|--max-time|--connect-timeout|--retry|--retry-delay) \d+|(?:-o|--output) /dev/null")
+OWN_ADDRESS = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/[\w./?&=%+,:;@~-]*)?")
+
+
+def is_asking_itself(words: Sequence[str]) -> bool:
+    """`curl` gets a page of the line's own machine, which in a sandbox holds nothing but what the line started."""
+    rest, asked = list(words), 0
+    while rest:
+        if not is_certain(rest[0]):
+            return False
+        if CURL_VALUED.fullmatch(" ".join(rest[:2])):
+            del rest[:2]
+            continue
+        asked += OWN_ADDRESS.fullmatch(rest[0]) is not None
+        if not any(one.fullmatch(rest[0]) for one in (CURL_SHORT, CURL_LONG, OWN_ADDRESS)):
+            return False
+        del rest[0]
+    return asked == 1
 
 
 PROJECT: dict[str, Fits] = {
@@ -128,6 +156,10 @@ PROJECT: dict[str, Fits] = {
     "pre-commit": PRE_COMMIT.fit,
     "alembic": ALEMBIC.fit,
     "flask": is_running_flask,
+    "rails": lambda words: (
+        words[:1] in (("test",), ("t",), ("routes",), ("about",), ("stats",), ("notes",)) and allow_names(words[1:])
+    ),
+    "curl": is_asking_itself,
     "bandit": allow_checked(placed="configfile config c output o ini baseline b profile p"),
     **dict.fromkeys(
         ("vulture", "radon", "pydocstyle", "pycodestyle", "pyflakes", "yamllint", "deptry"), allow_checked()

@@ -22,7 +22,12 @@ OWN = re.compile(r"(?!_$)[a-z_][a-z0-9_]*|[A-Z][0-9]?|(?:[A-Z]+_)?PID")
 OWN_WORDS = frozenset(
     "FILE FILES DIR DIRS NAME COUNT OUT OUTPUT RESULT BRANCH SRC DEST MSG REPLY ROOT HERE".split()  # noqa: SIM905
 )
-EXACT = re.compile("(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0")
+NODE_SWITCH = (
+    r"--(?:max-old-space-size=\d+|experimental-vm-modules|no-warnings|enable-source-maps|openssl-legacy-provider)"
+)
+EXACT = re.compile(
+    rf"(?:GIT_)?PAGER=cat|GIT_OPTIONAL_LOCKS=0|NODE_OPTIONS=(?:{NODE_SWITCH}|([\"']){NODE_SWITCH}(?: {NODE_SWITCH})*\1)"
+)
 
 
 def is_own_variable(name: str) -> bool:
