@@ -5,6 +5,7 @@ It never suggests that the model raise its own rights.
 """
 
 import json
+import re
 
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ DOES = {
     Effect.DESTROY_LOCAL: "it destroys files",
     Effect.PRODUCTION_MUTATION: "it changes something in production",
 }
+QUOTED = re.compile("`([^`]*)`")
 ALWAYS_ASKS = "this tool asks before every call"
 ELSEWHERE = "Continue with a tool that fits the stage; `menu_list` shows them."
 STAGES = {
@@ -204,7 +206,7 @@ def refuse_useless_question(tool: Tool, demand: Demand, session: Session, postur
     instead = demand.instead
     mode = find_mode_with(instead, session, policy)
     if mode is None:
-        detour = f"{demand.detour} " if demand.detour and not instead else ""
+        detour = f"{demand.detour} " if not instead and _has_detour(demand, session, policy) else ""
         return replace(low, way_out=f"Nothing ran. {detour}{low.way_out}")
     first = "" if session.flat or mode.name == session.mode else f"{format_enter_call(mode)}, then "
     asks = "it asks the user if necessary" if len(instead) == 1 else "they ask the user if necessary"
@@ -212,6 +214,12 @@ def refuse_useless_question(tool: Tool, demand: Demand, session: Session, postur
     return replace(
         low, way_out=f"Nothing ran. Call {first}{format_list(instead, 'and')} for that{after}", instead=instead
     )
+
+
+def _has_detour(demand: Demand, session: Session, policy: Policy) -> bool:
+    """True if there is one, and the session can call every tool in it."""
+    named = tuple(name for name in QUOTED.findall(demand.detour) if name in policy.tools)
+    return bool(demand.detour) and (not named or find_mode_with(named, session, policy) is not None)
 
 
 def find_mode_with(tools: tuple[str, ...], session: Session, policy: Policy) -> Mode | None:

@@ -263,11 +263,11 @@ def test_what_the_person_allows_a_session_holds_in_all_of_its_places(workspace: 
     with pipe(workspace, home) as one:
         one.hello("some-client")
         enter(one, "swe")
-        asked = refused(one.call("bash", command="curl localhost:1"), "APPROVAL_REQUIRED")
+        asked = refused(one.call("bash", command="chmod 600 notes.md"), "APPROVAL_REQUIRED")
         id = asked.partition("menugate approve ")[2].split("`")[0]
         assert typed(workspace, home, "approve", id, "--for-session").code == 0
         enter(one, "swe")
-        assert "APPROVAL_REQUIRED" not in said(one.call("bash", command="curl localhost:1"))
+        assert "APPROVAL_REQUIRED" not in said(one.call("bash", command="chmod 600 notes.md"))
 
 
 def test_shells_are_the_sessions_and_end_with_it(workspace: Path, home: Path) -> None:

@@ -109,7 +109,7 @@ async def test_what_people_write_is_not_made_unreadable(workspace: Path, home: P
     async with held(over_stdio(workspace, home, "--mode", "swe"), "legacy", elicitation_callback=form) as one:
         for words in ("für Ähren – 50 €", "日本語のファイル", "हिन्दी में", "ภาษาไทยที่นี่", "Ελλάδα", "שלום"):
             assert words in await form.about(one, "bash", command=f"mv a '{words}'")
-        lines = "perl - <<'EOF'\nprint(1)\nEOF"
+        lines = "sh -s <<'EOF'\nprint(1)\nEOF"
         message = await form.about(one, "bash", command=lines)
         assert "print(1)" in message.split("\n", 7)[-2]
         assert argument(message, "command") == lines
