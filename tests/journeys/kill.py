@@ -288,7 +288,8 @@ class Journey:
 
     def end(self) -> None:
         """The last ones leave in peace, and say so."""
-        while any(server.ready is None for server in (*self.working, self.spare)):
+        # One that has just taken a killed one's place has nothing to say before its first answer.
+        while self.spare.ready is None or not all(server.answered for server in self.working):
             self.pump()
         for server in (*self.working, self.spare):
             assert server.leave() == 0
