@@ -16,7 +16,7 @@ from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMod
 if TYPE_CHECKING:
     from mcp_server.config.load import Configuration
     from mcp_server.guards.jail import Jail
-    from mcp_server.model.policy import Decision, PathsBeneath, Policy, Rule
+    from mcp_server.model.policy import Call, Decision, PathsBeneath, Policy, Rule
     from mcp_server.model.posture import Posture
     from mcp_server.model.results import Problem
     from mcp_server.model.sessions import Hold, Session
@@ -102,12 +102,10 @@ def explain_call(
     from mcp_server.calls.carriers import normalise_carrier_arguments
     from mcp_server.calls.resolver import resolve_links, unpack_carried_call
     from mcp_server.guards.jail import Jail
-    from mcp_server.guards.path_steps import ease_demand
     from mcp_server.model.menus import CARRIERS
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.results import Problem
     from mcp_server.model.sessions import Session
-    from mcp_server.policy.decision import decide
 
     policy, name, root = configuration.policy, str(arguments.tool), str(settings.workspace)
     tool, mode = policy.tools.get(name), arguments.mode
@@ -127,10 +125,7 @@ def explain_call(
             led=resolved_arguments,
             beneath=find_paths_beneath(tool, (call_arguments, resolved_arguments), policy, jail),
         )
-        final_decision = decision or decide(tool, call, session, posture, policy)
-        if demand := final_decision.demand_to_ease:
-            eased = ease_demand(demand, jail)
-            final_decision = decide(tool, replace(call, demand=eased), session, posture, policy)
+        final_decision = decision or decide_and_look(tool, call, session, posture, policy, jail)
         return Explanation(
             name,
             carrier,
@@ -158,6 +153,19 @@ def explain_call(
     carrier, mode, (tool, call_arguments) = name, call_arguments.get("mode", mode), carried_call
     name = tool.name
     return answer(carrier=carrier)
+
+
+def decide_and_look(
+    tool: "Tool | None", call: "Call", session: "Session", posture: "Posture", policy: "Policy", jail: "Jail"
+) -> "Decision":
+    """Decide; if only what is there makes the call ask, look at that."""
+    from mcp_server.guards.path_steps import ease_demand
+    from mcp_server.policy.decision import decide
+
+    decision = decide(tool, call, session, posture, policy)
+    if demand := decision.demand_to_ease:
+        return decide(tool, replace(call, demand=ease_demand(demand, jail)), session, posture, policy)
+    return decision
 
 
 def find_paths_beneath(

@@ -61,7 +61,7 @@ def find_obstacle(jail: Jail, steps: Sequence[PathStep], beside: Sequence[str] =
 class _StepTrial:
     jail: Jail
     made: dict[str, str] = field(default_factory=dict[str, str])
-    """What steps so far would make, and of which kind."""
+    """What the steps so far would make: the kind of each path."""
     filled: set[str] = field(default_factory=set[str])
     """Folders that came with what is in them."""
     changed: str = ""

@@ -24,7 +24,7 @@ class PathStep(NamedTuple):
     paths: tuple[str, ...] = ()
     """What it makes, or what it copies, moves or links to; of `changes`, the name of the program."""
     patterns: tuple[str, ...] = ()
-    """More of them, of which only the last name is a pattern."""
+    """More of them, each with a pattern as its last name."""
     into: str = ""
     """Where to: a new path, or a folder that is there."""
     whole: bool = False

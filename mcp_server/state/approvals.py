@@ -29,7 +29,7 @@ LONG_CHARS, MAX_LONG = 20_000, 20
 
 AT_A_TIME = 200
 MOST_LOOKED_AT = 20_000
-"""Rows. So many calls that only read do not fit into the hour for which a question is open."""
+"""Rows. A question is open for an hour, and no hour has room for more calls that only read."""
 BY_HAND = "cli"
 """The transport of a call that the person makes at a terminal."""
 

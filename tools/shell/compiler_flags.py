@@ -15,7 +15,7 @@ PLAIN_TEXT = re.compile(r"[\w ./=+,-]*")
 
 
 def holds_plain_flags(name: str, value: str) -> bool:
-    """True of a variable with options for a compiler, none of which starts or loads anything."""
+    """True if it holds options for a compiler, and none of them starts or loads anything."""
     if not VARIABLE.fullmatch(name) or not PLAIN_TEXT.fullmatch(value):
         return False
     return all(map(FLAGS.fullmatch, value.split()))

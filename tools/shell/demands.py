@@ -1,4 +1,4 @@
-"""What does a line of shell need: which effect and profile, and the user's approval for which reason?"""
+"""Which effect and profile does a line of shell need, and why does the user have to approve it?"""
 
 from msgspec.structs import replace
 

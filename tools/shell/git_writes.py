@@ -43,7 +43,7 @@ class VainGitCall(Struct, frozen=True):
     takes: Profile
     """The lowest profile at which it can succeed."""
     because: str
-    """Why it cannot below that, in words for whoever is refused."""
+    """Why it cannot below that; part of the refusal."""
     instead: tuple[str, ...] = ()
     """Tools that do the same, or that part of it which `detour` says."""
     detour: str = ""

@@ -1,4 +1,4 @@
-"""Which commands of a line run, in which blocks, and what has surely been set before each of them?
+"""Which commands of a line run, in which blocks, and which variables are set for certain before each?
 
 The parts of a line between its separators are walked in order, with the blocks that are open at each. What a block, a
 pipeline or the second half of `a && b` sets may not have been set behind it, so it does not count there.
@@ -340,7 +340,7 @@ def _require_elements(words: Sequence[ShellWord]) -> None:
 
 
 def _is_loop_head(command: ShellCommand, words: Sequence[ShellWord]) -> bool:
-    """True of `for x in …`, of which only the words are left."""
+    """True if these words stood behind `for`."""
     at = len(command.words) - len(words)
     return at > 0 and command.words[at - 1].role is WordRole.KEYWORD and command.words[at - 1].source == "for"
 

@@ -31,7 +31,7 @@ WRITING = frozenset(("sed", "tee", "chmod", *COMPILERS))
 """They change only the files that they are seen to write."""
 SIGNS = ("*", "?", "[")
 LAST_NAME = re.compile(r"(?:[^*?\[{]*/)?[^/{]+")
-"""A pattern of which only the last name is one."""
+"""A pattern whose folders are plain names."""
 
 
 def find_steps(line: ShellLine, folder: str, left: str) -> tuple[PathStep, ...]:
