@@ -348,7 +348,9 @@ async def test_two_answers_at_once_run_one_call(ground: Ground, here: Served) ->
         for _ in range(6):
             group.start_soon(anyio.to_thread.run_sync, send)
     assert len([answer for answer in found if "Deleted" in answer]) == 1, found
-    assert len([answer for answer in found if "APPROVAL_REQUIRED" in answer]) == 5, found
+    late = [answer for answer in found if "Deleted" not in answer]
+    # A call that arrives after the first one ended finds no file to delete, and says so before it looks at the answer.
+    assert all("APPROVAL_REQUIRED" in answer or "NOT_FOUND" in answer for answer in late), found
 
 
 async def test_nobody_elses_yes_counts(workspace: Path, home: Path) -> None:
