@@ -6,13 +6,13 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from mcp_server.calls.approval_binding import LookUpDemand, look_up_demand
-from mcp_server.calls.context import ToolContext
+from mcp_server.model.context import Context
 from mcp_server.model.policy import Decision, Layer, Verdict
 from mcp_server.model.results import Problem
-from mcp_server.model.tools import Demand, Effect
+from mcp_server.model.tools import Demand, Effect, Tool
 from mcp_server.policy.decision import DecisionCase, decide
 
-BuildContext: TypeAlias = Callable[[Decision], ToolContext]
+BuildContext: TypeAlias = Callable[[Decision], Context]
 Failed: TypeAlias = Callable[[BaseException], None]
 
 
@@ -21,9 +21,7 @@ async def decide_there(case: DecisionCase, decision: Decision, build: BuildConte
     let it look there."""
     tool = case.tool
     if decision.verdict is Verdict.ASK and tool.demand_known is not None:
-        context = build(decision)
-        reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
-        known = await _look_up(case, reading, tool.demand_known, failed)
+        known = await _look_up(case, build(limit_to_reading(tool, decision)), tool.demand_known, failed)
         if not isinstance(known, Demand):  # what could not be looked up spares nobody a question
             return decision
         case = replace(case, call=replace(case.call, demand=known))
@@ -37,11 +35,15 @@ async def decide_there(case: DecisionCase, decision: Decision, build: BuildConte
     return _decide(replace(case, call=replace(case.call, demand=there)))
 
 
+def limit_to_reading(tool: Tool, decision: Decision) -> Decision:
+    """Return the decision as a tool gets it that only looks."""
+    demand = decision.demand or Demand(tool.effect, tool.profile)
+    return replace(decision, demand=replace(demand, effect=Effect.READ_LOCAL))
+
+
 def _decide(case: DecisionCase) -> Decision:
     return decide(case.tool_or_none, case.call, case.session, case.posture, case.policy)
 
 
-async def _look_up(
-    case: DecisionCase, context: ToolContext, look: LookUpDemand, failed: Failed
-) -> Demand | Problem | None:
+async def _look_up(case: DecisionCase, context: Context, look: LookUpDemand, failed: Failed) -> Demand | Problem | None:
     return await look_up_demand(case.tool, look, context, case.call.arguments or {}, failed)

@@ -17,7 +17,7 @@ from mcp_server.calls.approval_binding import collect_targets, look_up_facts, re
 from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
-from mcp_server.calls.demands import decide_there
+from mcp_server.calls.demands import decide_there, limit_to_reading
 from mcp_server.calls.documents import NOBODY_COMES_BACK
 from mcp_server.calls.ledger import CallRecord, LedgerRecorder
 from mcp_server.calls.menus import Navigators
@@ -43,7 +43,7 @@ from mcp_server.model.menus import Mode
 from mcp_server.model.policy import Call, Decision, Layer, Verdict
 from mcp_server.model.posture import Posture
 from mcp_server.model.results import Code, Ending, Problem, Question, Refusal, has_failed
-from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
+from mcp_server.model.tools import READING, Arguments, Demand, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.policy.decision import DecisionCase, decide
 from mcp_server.policy.refusals import explain_mode_not_entered
@@ -246,8 +246,7 @@ class Pipeline(Struct, frozen=True):
         what its paths lead to."""
         facts: Arguments | Problem = NO_LEADS
         if call.tool.stands_on is not None:
-            context = self._build_context(call, posture, decision, 0)
-            reading = replace(context, demand=replace(context.demand, effect=Effect.READ_LOCAL))
+            reading = self._build_context(call, posture, limit_to_reading(call.tool, decision), 0)
             facts = await look_up_facts(call.tool, reading, call.arguments, partial(self.failed, call.tool.name))
         if isinstance(facts, Problem):
             return facts

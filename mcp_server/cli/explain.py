@@ -1,7 +1,8 @@
 """`menugate explain`: may this tool run, which layer and rule decide, and what would have to change?"""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -14,13 +15,15 @@ from mcp_server.cli.servers import add_server, load_judgement, note_servers
 from mcp_server.model.posture import AiMode, Profile, RunControl, Stage, WorkMode
 
 if TYPE_CHECKING:
+    from mcp_server.app import Guards
     from mcp_server.config.load import Configuration
     from mcp_server.guards.jail import Jail
-    from mcp_server.model.policy import Call, Decision, PathsBeneath, Policy, Rule
+    from mcp_server.model.policy import Decision, PathsBeneath, Policy, Rule
     from mcp_server.model.posture import Posture
     from mcp_server.model.results import Problem
     from mcp_server.model.sessions import Hold, Session
     from mcp_server.model.tools import Tool
+    from mcp_server.policy.decision import DecisionCase
     from mcp_server.settings import Settings
 
 EXAMPLES = """
@@ -101,11 +104,13 @@ def explain_call(
     """Decide as for the real call: the carrier first, then the call inside it."""
     from mcp_server.calls.carriers import normalise_carrier_arguments
     from mcp_server.calls.resolver import resolve_links, unpack_carried_call
+    from mcp_server.compose import build_guards
     from mcp_server.guards.jail import Jail
     from mcp_server.model.menus import CARRIERS
     from mcp_server.model.policy import Call, Verdict
     from mcp_server.model.results import Problem
     from mcp_server.model.sessions import Session
+    from mcp_server.policy.decision import DecisionCase
 
     policy, name, root = configuration.policy, str(arguments.tool), str(settings.workspace)
     tool, mode = policy.tools.get(name), arguments.mode
@@ -125,7 +130,9 @@ def explain_call(
             led=resolved_arguments,
             beneath=find_paths_beneath(tool, (call_arguments, resolved_arguments), policy, jail),
         )
-        final_decision = decision or decide_and_look(tool, call, session, posture, policy, jail)
+        final_decision = decision or decide_and_look(
+            DecisionCase(tool, call, session, posture, policy), jail, partial(build_guards, configuration, settings)
+        )
         return Explanation(
             name,
             carrier,
@@ -155,17 +162,26 @@ def explain_call(
     return answer(carrier=carrier)
 
 
-def decide_and_look(
-    tool: "Tool | None", call: "Call", session: "Session", posture: "Posture", policy: "Policy", jail: "Jail"
-) -> "Decision":
+def decide_and_look(case: "DecisionCase", jail: "Jail", load_guards: "Callable[[], Guards]") -> "Decision":
     """Decide; if only what is there makes the call ask, look at that."""
-    from mcp_server.guards.path_steps import ease_demand
+    from mcp_server.model.policy import Verdict
     from mcp_server.policy.decision import decide
 
-    decision = decide(tool, call, session, posture, policy)
-    if demand := decision.demand_to_ease:
-        return decide(tool, replace(call, demand=ease_demand(demand, jail)), session, posture, policy)
-    return decision
+    decision = decide(case.tool_or_none, case.call, case.session, case.posture, case.policy)
+    if decision.verdict is not Verdict.ASK:
+        return decision
+    import anyio
+
+    from mcp_server.calls.workspace_look import WorkspaceLook
+
+    look = WorkspaceLook(jail, load_guards().commands)
+    return anyio.run(look.decide, case, log_fault)
+
+
+def log_fault(fault: BaseException) -> None:
+    import logging
+
+    logging.getLogger("menugate").error("The tool could not look at the workspace: %s", fault)
 
 
 def find_paths_beneath(

@@ -52,7 +52,7 @@ def test_a_yes_to_one_command_is_none_to_the_next(place: Path, home: Path, line:
     assert asks(line.call("bash", command=AWK))
     out = approve(place, home, "bash", "--for-session")
     assert not line.call("bash", command=AWK).get("isError")
-    for other in ("rm -rf dir", "git push", f"{AWK} ", f"{AWK}; rm -rf dir", "eval awk 1 notes.md"):
+    for other in ("rm -rf dir", "rmdir dir", f"{AWK} ", f"{AWK}; rm -rf dir", "eval awk 1 notes.md"):
         assert asks(line.call("bash", command=other)), other
     assert (place / "dir" / "keep.txt").exists()
     # What it was given for goes on to run unasked, as often as it is called.

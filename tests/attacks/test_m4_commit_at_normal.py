@@ -109,7 +109,7 @@ LOOKS = [
     *("git remote prune --dry-run origin", "git replace -l", "git replace", "git rebase --show-current-patch"),
     *("git -c alias.z=add z", "timeout 5 git add -n .", "xargs git", "timeout git", "eval git", "find . -exec git"),
     *("git ls-files | xargs git branch --list", r"git grep 'a\b'", "git init", "git init && git add ."),
-    *("git grep add", "git push", "git bundle create a.bundle main"),
+    *("git grep add", "git bundle create a.bundle main"),
 ]
 OTHERS = [
     "git log --grep commit",

@@ -82,9 +82,9 @@ async def _raise_if_vain(ctx: Context, text: str, folder: str) -> None:
         return
     if not line.commands:
         return
-    if why := await to_thread.run_sync(find_failure, line, folder, look_around(ctx)):
-        missing = f"{why[0].upper()}{why[1:]}, so the line cannot succeed. Nothing ran."
-        raise Refusal(Problem(Code.NOT_FOUND, missing, "Check the name, or what the line expects."))
+    if vain := await to_thread.run_sync(find_failure, line, folder, look_around(ctx)):
+        because = f"{vain.because[0].upper()}{vain.because[1:]}"
+        raise Refusal(Problem(vain.code, f"{because}, so the line cannot succeed. Nothing ran.", vain.way_out))
 
 
 async def _find_syntax_error(ctx: Context, text: str) -> str:

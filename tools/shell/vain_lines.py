@@ -1,15 +1,20 @@
 """Can this line succeed at all? If not, nobody needs to be asked about it.
 
-Only its first command is looked at, and only in a line that stops when that fails: nothing earlier can have made what
-it needs. The facts come in as functions, so that this stays pure.
+Only a line that stops when a command fails is looked at. What its first command needs must be there, because nothing
+earlier can have made it; what the sandbox keeps from it fails anywhere in the line. The facts come in as functions, so
+that this stays pure.
 """
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
+from mcp_server.model.results import Code
 from mcp_server.model.shell import ShellCommand, ShellLine, WordRole
 from mcp_server.model.text import quote_text
+from tools.shell.offline_lines import find_remote_command
 from tools.shell.program_arguments import is_certain, read_argument
 from tools.shell.shell_builtins import BUILTIN_NAMES
 from tools.shell.starters import STARTERS
@@ -27,6 +32,10 @@ READERS = frozenset("cat head tail wc ls stat file cp mv rm rmdir cd sort".split
 NO_FILE = re.compile(r"/dev/null|\d+|-")
 LAST_IS_NEW = frozenset(("cp", "mv"))
 OPERANDS_NEEDED = frozenset(("rm", "rmdir", "cp", "mv"))
+OFFLINE = (
+    "Continue without it, or tell the user why you need it: only they can give commands the network, with "
+    "`menugate profile trusted` at a terminal."
+)
 PLAIN_FLAGS = {
     **dict.fromkeys(("rm", "rmdir"), re.compile("-[dirRvI]+|--recursive|--verbose")),
     **dict.fromkeys(("cp", "mv"), re.compile("-[aifnrRpuvT]+")),
@@ -35,25 +44,53 @@ PLAIN_FLAGS = {
 """Options that take no value, so that the other words are files. `rm -f` succeeds without any."""
 
 
-def find_failure(line: ShellLine, folder: str, around: Surroundings) -> str:
-    """Say why the line would fail, in a sentence; empty if it may succeed."""
+class VainLine(Struct, frozen=True):
+    because: str
+    """Why it would fail, in a sentence."""
+    way_out: str = "Check the name, or what the line expects."
+    code: Code = Code.NOT_FOUND
+
+
+def find_failure(line: ShellLine, folder: str, around: Surroundings) -> VainLine | None:
+    """Say why the line would fail; None if it may succeed."""
     *ahead, last = line.commands
     if not line.listed or any(command.joined not in STOPPING for command in ahead) or last.joined.strip():
-        return ""
-    first = line.commands[0]
-    words = _read_words(first)
-    while words and words[0] in STARTING_ONE:
-        started = _start(words)
-        if started is None:
-            return ""
-        words = started
-    if not words:
-        return ""
+        return None
+    started = [_find_started(command) for command in line.commands]
+    if started[0] and (missing := _find_missing(started[0], line.commands[0], folder, around)):
+        return VainLine(missing)
+    return _find_walled(started[0], [words for words in started if words], around)
+
+
+def _find_walled(first: Sequence[str], each: Iterable[Sequence[str]], around: Surroundings) -> VainLine | None:
+    """Say what the sandbox keeps from the line. It has no network at any place, and whatever has run before."""
+    if first and first[0] in RAISING and not around.may_gain_privileges:
+        because = f"{quote_text(first[0])} cannot get other privileges in a sandbox"
+        return VainLine(because, "Run the command without it.", Code.PROFILE_TOO_LOW)
+    remote = () if around.network else tuple(name for words in each if (name := find_remote_command(words)))
+    if not remote:
+        return None
+    because = f"{quote_text(remote[0])} needs the network, and commands have none here"
+    return VainLine(because, OFFLINE, Code.PROFILE_TOO_LOW)
+
+
+def _find_missing(words: Sequence[str], first: ShellCommand, folder: str, around: Surroundings) -> str:
+    name, rest = words[0], words[1:]
+    missing = _find_missing_program(name, folder, around)
     # A redirection makes its file before the program looks for it, but no program.
-    makes_file = any(word.role is WordRole.TARGET and not NO_FILE.fullmatch(word.text) for word in first.words)
-    return _find_missing_program(words[0], folder, around) or (
-        "" if makes_file else _find_failure(words[0], words[1:], folder, around)
-    )
+    if missing or any(word.role is WordRole.TARGET and not NO_FILE.fullmatch(word.text) for word in first.words):
+        return missing
+    if name in SCRIPT_RUNNERS:
+        return _find_missing_script(name, rest, folder, around)
+    return _find_missing_operand(name, rest, folder, around) if name in READERS else ""
+
+
+def _find_started(command: ShellCommand) -> tuple[str, ...]:
+    """Return the words of what the command starts in the end; nothing if that is not plain."""
+    words = _read_words(command)
+    while words and words[0] in STARTING_ONE:
+        words = _start(words) or ()
+    return words
 
 
 def _read_words(command: ShellCommand) -> tuple[str, ...]:
@@ -74,16 +111,6 @@ def _start(words: Sequence[str]) -> tuple[str, ...] | None:
         return None
     started = STARTERS[words[0]](words[1:])
     return started[0] if started and is_certain(started[0][0]) and PROGRAM.fullmatch(started[0][0]) else None
-
-
-def _find_failure(name: str, rest: Sequence[str], folder: str, around: Surroundings) -> str:
-    if name in RAISING and not around.may_gain_privileges:
-        return f"{quote_text(name)} cannot get other privileges in a sandbox"
-    if name in SCRIPT_RUNNERS:
-        return _find_missing_script(name, rest, folder, around)
-    if name in READERS:
-        return _find_missing_operand(name, rest, folder, around)
-    return ""
 
 
 def _find_missing_program(name: str, folder: str, around: Surroundings) -> str:
