@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
+from mcp_server.calls.form_text import fence_text
 from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Refusal
 from mcp_server.state.engine.rows import Clock
@@ -94,7 +95,7 @@ def build_form(message: str, code: str, more: Mapping[str, Any]) -> Mapping[str,
     program that fills in the form from its fields does not find them."""
     typed = {"type": "string", "title": "Code", "description": "The four characters at the end of the message."}
     return {
-        "message": f"{message}\nTo allow it, type these four characters: {code}",
+        "message": f"{fence_text(message)}\nTo allow it, type these four characters: {code}",
         "requestedSchema": {"type": "object", "properties": {"code": typed, **more}, "required": ["code"]},
     }
 

@@ -29,7 +29,18 @@ def test_every_dependency_has_its_reason() -> None:
     declared = set(re.findall(r'^  "([a-z-]+)>=', (HOUSE / "pyproject.toml").read_text(), re.MULTILINE))
     given = (HOUSE / "DEPENDENCIES.md").read_text()
     named = {name for row in re.findall(r"^\| ([a-z, -]+) \|", given, re.MULTILINE) for name in row.split(", ")}
-    for_work = {"build", "hatchling", "hypothesis", "import-linter", "mutmut", "pytest", "pytest-xdist", "ruff", "uv"}
+    for_work = {
+        "build",
+        "hatchling",
+        "hypothesis",
+        "import-linter",
+        "markdown-it-py",
+        "mutmut",
+        "pytest",
+        "pytest-xdist",
+        "ruff",
+        "uv",
+    }
     assert declared - named == for_work
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from mcp_server.calls.approval_text import format_question
+from mcp_server.calls.form_text import WIDTH, fence_text
 from mcp_server.guards.redaction import Redactor
 from mcp_server.model.policy import Call
 from mcp_server.model.posture import Posture, Profile, RunControl
@@ -98,6 +100,43 @@ def test_a_question_can_be_read_back(workspace: Path) -> None:
         decision = decide(bash, Call("bash", given), Session("s", "p", "swe"), posture, house)
         text = format_question(bash, given, decision, Redactor())
         assert read_back(text) == given, turn
+        assert read_back(show_as_markdown(fence_text(text))) == given, turn
+
+
+def show_as_markdown(form: str) -> str:
+    """What a host shows of a form that it takes for Markdown: one block of code, whose lines fit the window."""
+    (block,) = MarkdownIt().parse(form)
+    assert block.type == "fence"
+    lines = block.content.removesuffix("\n").split("\n")
+    assert max(map(len, lines)) < 2 * WIDTH
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "```",
+        "~~~",
+        "<!--",
+        "-->",
+        "[x](<http://x>)",
+        "![](x)",
+        "# x",
+        "> x",
+        "| a | b |",
+        "    x",
+        "- x",
+        "$$",
+        "`" * 40,
+    ],
+)
+def test_no_sign_of_markdown_is_obeyed_in_a_form(sign: str) -> None:
+    bash, house = tools()["bash"], policy()
+    given = {"command": f"{sign}\nrm -rf src # {sign}{' x' * 100}\n{sign}", "description": f"\n{sign}"}
+    posture = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)
+    decision = decide(bash, Call("bash", given), Session("s", "p", "swe"), posture, house)
+    shown = show_as_markdown(fence_text(format_question(bash, given, decision, Redactor())))
+    assert read_back(shown) == given
 
 
 BATCH = 100

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
 
+from mcp_server.calls.form_text import fence_text
 from tests.clients.clients import ERAS, Held, held, over_http, over_stdio, text
 from tests.clients.person import choose
 from tests.clients.pipe import pipe
@@ -64,7 +65,10 @@ class Form:
         result = await one.call(tool, **arguments)
         assert len(self.shown) == before + 1, text(result)
         # The line that asks for the characters is the form's own, and new each time.
-        return self.shown[-1].message.partition("\nTo allow it, type")[0]
+        fenced = self.shown[-1].message.partition("\nTo allow it, type")[0]
+        fence, *lines, end = fenced.split("\n")
+        assert set(fence) == {"`"} and fence == end
+        return "\n".join(lines)
 
 
 def argument(message: str, name: str) -> str:
@@ -88,7 +92,7 @@ async def test_a_control_string_hides_no_command(workspace: Path, home: Path, er
     assert argument(message, "command") == FOUND
     assert plain(message)
     (kept,) = json.loads(typed(workspace, home, "approvals", "--all", "--json").out)
-    assert kept["message"] == message
+    assert "\n".join(fence_text(kept["message"]).split("\n")[1:-1]) == message
     printed = typed(workspace, home, "approvals", "--all").out
     assert argument(printed, "command") == FOUND
 
@@ -131,7 +135,7 @@ async def test_a_path_writes_no_line_of_the_question(workspace: Path, home: Path
             message = await form.about(one, "Write", file_path=path, content=f"x{FORGED}" * 20)
             lines = message.split("\n")
             assert [line.split(":")[0] for line in lines if line[:1] not in (" ", "")][1:] == [
-                lines[1].split(":")[0],
+                "Why",
                 "Effect",
                 "Arguments",
             ]

@@ -1,10 +1,12 @@
 """Is anybody asked about a line that cannot succeed?"""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.clients.pipe import pipe
+from tests.clients.typed import typed
 
 MISSING = (
     "nosuchprogram",
@@ -73,3 +75,20 @@ def test_a_program_that_does_not_exist_is_refused_before_anybody_is_asked(
         for line in ASKED:
             answer = one.call("bash", command=line, **how)["content"][0]["text"]
             assert answer.startswith("Error APPROVAL_REQUIRED"), (line, answer)
+
+
+EXPLAINED = {"nosuch && ls": "NOT_FOUND", "git push": "PROFILE_TOO_LOW", '"unclosed': "INVALID_ARGUMENTS"}
+
+
+@pytest.mark.parametrize("line", EXPLAINED)
+def test_explain_looks_where_the_server_would(workspace: Path, home: Path, line: str) -> None:
+    said = typed(workspace, home, "explain", "bash", json.dumps({"command": line}), "--profile", "normal", "--json")
+    assert (json.loads(said.out)["verdict"], json.loads(said.out)["code"]) == ("deny", EXPLAINED[line])
+
+
+def test_explain_knows_the_modules_of_the_workspace(workspace: Path, home: Path) -> None:
+    call = json.dumps({"command": "python -m shop.cli"})
+    assert json.loads(typed(workspace, home, "explain", "bash", call, "--json").out)["verdict"] == "ask"
+    (workspace / "src/shop").mkdir(parents=True)
+    (workspace / "src/shop/cli.py").write_text("")
+    assert json.loads(typed(workspace, home, "explain", "bash", call, "--json").out)["verdict"] == "allow"
