@@ -20,7 +20,7 @@ from mcp_server.calls.request import ResolvedCall
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalMoment, ApprovalScope, ApprovedCall
 from mcp_server.model.approvals import ApprovalChannel as Asking
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Problem
@@ -91,7 +91,7 @@ class Approvals(Struct, frozen=True):
                 and self._is_answer_valid(known, by_client)
             ):
                 return self._redeem_answer(call, wanted, known, carried=False)
-            if wanted.moment.changed:
+            if wanted.moment != ApprovalMoment():
                 query = partial(approvals.find_outdating_change, call=wanted, now=self.clock.now_ns())
                 again = await self.store.read(query)
             leads = {**leads, AGAIN: again} if again else leads

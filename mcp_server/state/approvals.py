@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalMoment, ApprovalScope, ApprovedCall
 from mcp_server.model.text import escape_for_model
 from mcp_server.model.tools import READING
 from mcp_server.state.approval_questions import find_approval, load_principal_approvals, write_approval
@@ -56,7 +56,7 @@ def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Ap
     """Record the question. If one about the same call is still open, repeat that one instead."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
-    if approval.wanted.moment.changed:
+    if approval.wanted.moment != ApprovalMoment():
         void_outdated_questions(tx, approval.wanted, now)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
