@@ -101,6 +101,8 @@ class Approvals(Struct, frozen=True):
             brief = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads, brief=True)
             details = build_details(call, decision, self.redactor, leads)
             carried = await self._open_question(wanted, whole, brief, details, judged)
+            if carried is None:
+                return approval_text.build_too_many_questions_problem(call.tool)
         if not by_client or (carried.whole and not carried.brief) or carried.tries >= MOST_TRIES:
             return approval_text.build_missing_approval_problem(decision, carried, self.seconds, again=again)
         return await self._ask_through_client(call, carried, decision)
@@ -148,7 +150,7 @@ class Approvals(Struct, frozen=True):
 
     async def _open_question(
         self, wanted: ApprovedCall, whole: str, brief: str, details: Arguments, judged: QuestionRow
-    ) -> Approval:
+    ) -> Approval | None:
         now = self.clock.now_ns()
         draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9), details=details)
         if whole != brief:
