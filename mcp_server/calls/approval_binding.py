@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -14,16 +14,17 @@ from mcp_server.calls.approval_parts import PARTS, list_parts
 from mcp_server.calls.approval_text import MOMENT, SEEN, STANDS, TARGETS, UNTOLD
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
+from mcp_server.guards.loss_targets import find_lost, list_lost_paths
 from mcp_server.guards.path_targets import Target, find_targets, look_at_path
 from mcp_server.guards.redaction import Redactor
 from mcp_server.guards.run_targets import RunTargets, find_run_targets
-from mcp_server.model.approvals import ApprovalMoment, ApprovedCall
+from mcp_server.model.approvals import ApprovalMoment, ApprovedCall, LostPath
 from mcp_server.model.context import Context
 from mcp_server.model.files import RehearsalOver
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem, Refusal
 from mcp_server.model.text import quote_text
-from mcp_server.model.tools import READING, Arguments, Demand, Effect, Tool
+from mcp_server.model.tools import READING, Arguments, CallPart, Demand, Effect, Tool
 from mcp_server.policy.arguments import normalize_arguments
 from mcp_server.state.engine.rows import Judged
 
@@ -53,8 +54,15 @@ class Binding(Struct, frozen=True):
         unread = next((path for path, found in run.items() if not any(one.sha256 for one in found)), None)
         untold = runs.untold or (f"{quote_text(unread)} cannot be read as a whole" if unread is not None else "")
         leads |= {UNTOLD: untold} if untold else {}
-        leads |= {MOMENT: ApprovalMoment()} if untold or runs.loads else {}
+        lost = self._find_lost(call.tool.parts(call.arguments)) if call.tool.parts is not None else ()
+        moment = ApprovalMoment(bool(untold or runs.loads), lost)
+        leads |= {MOMENT: moment} if moment != ApprovalMoment() else {}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
+
+    def _find_lost(self, parts: Sequence[CallPart]) -> tuple[LostPath, ...]:
+        """Find what the call deletes and overwrites, as far as its arguments say."""
+        found = find_lost(self.jail, list_lost_paths([loss for part in parts for loss in part.losses]))
+        return tuple(one._replace(path="") if self._has_secret(one.path) else one for one in found)
 
     def look_around(self, call: ResolvedCall, decision: Decision, facts: Arguments) -> Arguments:
         """Look at what is there now and what would be lost, for the person to see."""

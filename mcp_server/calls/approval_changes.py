@@ -4,9 +4,11 @@ An approval is bound to what the paths of the call led to, so one that is given 
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from mcp_server.guards.jail import Jail
+from mcp_server.guards.loss_targets import find_lost
 from mcp_server.guards.path_targets import digest_targets, find_targets, look_at_path
 from mcp_server.model.approvals import Approval
 from mcp_server.model.text import quote_exactly
@@ -20,9 +22,16 @@ def find_changes(approval: Approval, settings: Settings) -> Iterator[str]:
     menugate don't say what they were bound to."""
     jail = Jail(settings.workspace, settings.protected_inside_workspace, (settings.state / "spill",))
     targets: list[Mapping[str, Any]] = approval.details.get("targets") or []
+    said = set[str]()
     for target in targets:
         if target.get("bound_to") and not _is_unchanged(target, jail):
+            said.add(target["named"])
             yield _describe_change(target, jail)
+    # What has no name here cannot be looked up, and counts against the limits of what follows.
+    lost = [*takewhile(lambda one: one.path, approval.wanted.moment.lost)]
+    for then, now in zip(lost, find_lost(jail, lost), strict=True):
+        if then != now and then.path not in said:
+            yield then.describe_difference(now)
 
 
 def _is_unchanged(target: Mapping[str, Any], jail: Jail) -> bool:

@@ -67,8 +67,8 @@ def _format_content(size: PathSize) -> str:
 
 
 def _format_for_git(measured: MeasuredLoss, name: str) -> str:
-    (does, *_, doubt), size = measured
-    may = "may " if doubt == "folder" else ""
+    does, size = measured.loss.does, measured.size
+    may = "may " if measured.loss.doubt == "folder" else ""
     where = "the workspace" if size.path == "." else name
     if not size.whole:
         count = "an unknown number of files"

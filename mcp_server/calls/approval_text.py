@@ -218,6 +218,15 @@ def build_unreadable_question_problem(tool: Tool, size: int) -> Problem:
     return Problem(Code.TOO_LARGE, message, f"Split it into calls of fewer than {MOST_READ:,} characters each.")
 
 
+def build_too_many_questions_problem(tool: Tool) -> Problem:
+    message = f"this call to `{tool.name}` needs approval, but too many questions to the user are open. Nothing ran."
+    way_out = (
+        "The user has to answer some of them first: ask for that with `message_user`, and name `menugate approvals`, "
+        "which lists them. Then make the call again."
+    )
+    return Problem(Code.APPROVAL_REQUIRED, message, way_out)
+
+
 def build_lapsed_approval_problem(tool: Tool, why: str) -> Problem:
     message = f"the approval of this call to `{tool.name}` does not count: {why}. Nothing ran."
     return Problem(Code.APPROVAL_REQUIRED, message, "Make the call again; the user will be asked again.")

@@ -20,7 +20,7 @@ from mcp_server.calls.request import ResolvedCall
 from mcp_server.calls.withdrawal import withdraw_when_answered
 from mcp_server.config.operator import OperatorConfig
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalMoment, ApprovalScope, ApprovedCall
 from mcp_server.model.approvals import ApprovalChannel as Asking
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Problem
@@ -91,7 +91,7 @@ class Approvals(Struct, frozen=True):
                 and self._is_answer_valid(known, by_client)
             ):
                 return self._redeem_answer(call, wanted, known, carried=False)
-            if wanted.moment.changed:
+            if wanted.moment != ApprovalMoment():
                 query = partial(approvals.find_outdating_change, call=wanted, now=self.clock.now_ns())
                 again = await self.store.read(query)
             leads = {**leads, AGAIN: again} if again else leads
@@ -101,6 +101,8 @@ class Approvals(Struct, frozen=True):
             brief = approval_text.format_question(call.tool, call.arguments, decision, self.redactor, leads, brief=True)
             details = build_details(call, decision, self.redactor, leads)
             carried = await self._open_question(wanted, whole, brief, details, judged)
+            if carried is None:
+                return approval_text.build_too_many_questions_problem(call.tool)
         if not by_client or (carried.whole and not carried.brief) or carried.tries >= MOST_TRIES:
             return approval_text.build_missing_approval_problem(decision, carried, self.seconds, again=again)
         return await self._ask_through_client(call, carried, decision)
@@ -148,7 +150,7 @@ class Approvals(Struct, frozen=True):
 
     async def _open_question(
         self, wanted: ApprovedCall, whole: str, brief: str, details: Arguments, judged: QuestionRow
-    ) -> Approval:
+    ) -> Approval | None:
         now = self.clock.now_ns()
         draft = Approval(new_id(), wanted, whole, now, now + int(self.seconds * 1e9), details=details)
         if whole != brief:

@@ -85,12 +85,13 @@ class LedgerRecorder(Struct, frozen=True):
         """Find what an approval of the call is bound to: if it may run files which it does not name, also the last call
         that may have changed any."""
         leads = await to_thread.run_sync(self.binding.find_destinations, call, decision, facts)
-        if MOMENT not in leads:
+        moment: ApprovalMoment = leads.get(MOMENT, ApprovalMoment())
+        if not moment.loads:
             return leads
         changed = await self.store.read(find_last_change)
         last = f"call {changed[0]} (`{changed[1]}`)" if changed else "none lately"
         beside = await to_thread.run_sync(self.list_beside, call.request.principal)
-        return {**leads, MOMENT: ApprovalMoment(last, beside)}
+        return {**leads, MOMENT: replace(moment, changed=last, beside=beside)}
 
     async def ease_demand(self, demand: Demand, principal: str) -> Demand:
         """Look at what is there, if only that decides whether the call needs an approval."""

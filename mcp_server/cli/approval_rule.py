@@ -109,12 +109,16 @@ def load_trial(arguments: argparse.Namespace, settings: "Settings", text: str) -
     return trial
 
 
-def confirm_rule(draft: WorkspaceRule, person: str) -> None:
-    """Show what would be written and what it would have changed, and let the user type a word."""
+def require_terminal() -> None:
     if not sys.stdin.isatty():
         raise CliError("`--always` asks you to type a word, so it needs a terminal; nothing was changed.")
+
+
+def confirm_rule(draft: WorkspaceRule, person: str) -> None:
+    """Show what would be written and what it would have changed, and let the user type a word."""
     say_prose("This rule would allow the same call from now on, without asking:")
-    say((f"  allow: {draft.rule}", "bold"))
+    # It contains the call's own text.
+    say_foreign(f"allow: {draft.rule}", "  ", "> ")
     if free := [f"`{name}`" for name in draft.asked.free if name in draft.asked.arguments]:
         say_prose(f"It allows any {' and '.join(free)}.")
     if draft.asked.question.wanted.exact:

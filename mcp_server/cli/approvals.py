@@ -188,11 +188,13 @@ def confirm_approval(settings: "Settings", question: "Approval", scope: "Approva
 
 
 def approve_always(arguments: argparse.Namespace, settings: "Settings", question: "Approval") -> None:
-    from mcp_server.cli.approval_rule import confirm_rule, draft_rule
+    from mcp_server.cli.approval_rule import confirm_rule, draft_rule, require_terminal
     from mcp_server.model.approvals import ApprovalAnswer, ApprovalScope
 
     refuse_settled(question)
     draft = draft_rule(arguments, question)
+    require_terminal()
+    show_question(question, question.whole or question.message, time.time_ns(), load_glance(settings, question))
     confirm_rule(draft, settings.person)
     approval = answer_question(
         settings, question.id, ApprovalAnswer.YES, ApprovalScope.ALWAYS, "from now on, by a rule", draft.write

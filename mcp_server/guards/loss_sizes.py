@@ -12,7 +12,7 @@ from mcp_server.guards.git_index import SUBMODULE, IndexEntry, TrackedFiles, Tra
 from mcp_server.guards.jail import Jail, join_path
 from mcp_server.guards.path_sizes import MAX_SECONDS, PathSize, measure_path
 from mcp_server.model.results import Refusal
-from mcp_server.model.tools import Loss
+from mcp_server.model.tools import Loss, LossKind
 
 UNKNOWN, UNCOUNTED = "unknown", "uncounted"
 """What a path is called where nobody knows which one it is, or where the time was up."""
@@ -35,7 +35,7 @@ def measure_loss(jail: Jail, loss: Loss) -> MeasuredLoss | None:
     if loss.does in BY_GIT:
         size = _measure_for_git(jail, loss)
     else:
-        size = measure_path(jail, loss.path, _follows(loss), top=loss.does in IN_FOLDER)
+        size = measure_path(jail, loss.path, follows_links(loss.does, loss.path), top=loss.does in IN_FOLDER)
     return MeasuredLoss(loss, size) if size is not None and _is_lost(jail, loss, size) else None
 
 
@@ -53,8 +53,8 @@ def _resolve_upwards(jail: Jail, path: str) -> str | None:
     return here + ("/" if path.endswith("/") and here != "." else "")
 
 
-def _follows(loss: Loss) -> bool:
-    return loss.does in ("overwrites", *IN_FOLDER) or loss.path.endswith("/")
+def follows_links(does: LossKind, path: str) -> bool:
+    return does in ("overwrites", *IN_FOLDER) or path.endswith("/")
 
 
 def _is_lost(jail: Jail, loss: Loss, size: PathSize) -> bool:
@@ -123,11 +123,12 @@ def _count_changed(jail: Jail, found: TrackedFiles) -> tuple[int, bool]:
     for entry in found.entries:
         if time.monotonic() > until:
             return changed, False
-        changed += entry.mode != SUBMODULE and any(_list_differences(jail, found, entry))
+        changed += entry.mode != SUBMODULE and any(find_differences(jail, found, entry))
     return changed, True
 
 
-def _list_differences(jail: Jail, found: TrackedFiles, entry: IndexEntry) -> Iterator[bool]:
+def find_differences(jail: Jail, found: TrackedFiles, entry: IndexEntry) -> Iterator[bool]:
+    """Compare the file with what git has of it. Finds nothing if it is gone."""
     path = join_path(found.top, os.fsdecode(entry.path))
     with suppress(Refusal, OSError, ValueError), jail.open_place(path, follow=False, reading=True) as place:
         now = place.stat()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from mcp_server.model.parts import asdict, list_parts
 from mcp_server.model.posture import AXES, Posture, Profile, Stage
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import quote_text
-from mcp_server.model.tools import ASKING, Demand, Effect
+from mcp_server.model.text import quote_exactly, quote_text
+from mcp_server.model.tools import ASKING, Demand, Effect, LossKind
 
 NEWER = frozenset({"exact", "place", "loose", "posture", "moment"})
 """Fields that older records of a call do not have."""
+MAX_NAMED_CHARS, MAX_DIFFERENCES = 300, 3
 
 
 class ApprovalChannel(StrEnum):
@@ -49,10 +50,33 @@ class AnsweredBy(StrEnum):
     PERSON = "person"
 
 
-class ApprovalMoment(Struct, frozen=True):
-    """When an approval for once holds, if the call runs code of the workspace: that code may load files which nobody
-    names. A session approval says instead that they may change."""
+class LostPath(NamedTuple):
+    """What a call deletes or overwrites, as an approval is bound to it."""
 
+    does: LossKind
+    path: str
+    """As the call names it; empty if it stands for several, or contains a secret."""
+    fits: bool = False
+    """It is a pattern."""
+    leads: str = ""
+    """Digest of where it leads."""
+    holds: str = ""
+    """Digest of what is there."""
+
+    def describe_difference(self, now: Self) -> str:
+        name = quote_exactly(self.path, MAX_NAMED_CHARS) if self.path else "what it deletes or overwrites"
+        if self.path and not self.fits and self.leads != now.leads:
+            return f"{name} has come to lead elsewhere"
+        return f"{'what fits ' if self.fits and self.path else ''}{name} has changed"
+
+
+class ApprovalMoment(Struct, frozen=True):
+    """When an approval for once holds, besides its arguments. A session approval is bound only to where the lost paths
+    lead, and says that code may load files which nobody names."""
+
+    loads: bool = False
+    """The call runs code of the workspace, which may load such files."""
+    lost: tuple[LostPath, ...] = ()
     changed: str = ""
     """The last call that may have changed something; empty if that does not matter."""
     beside: tuple[str, ...] = ()
@@ -60,6 +84,10 @@ class ApprovalMoment(Struct, frozen=True):
 
     def describe_difference(self, before: Self) -> str:
         """Say what is no longer as it was; empty if nothing."""
+        if self.lost != before.lost:
+            pairs = zip(before.lost, self.lost, strict=False)
+            says = [then.describe_difference(now) for then, now in pairs if then != now]
+            return " and ".join(says[:MAX_DIFFERENCES]) or "what it deletes or overwrites has changed"
         if self.changed != before.changed:
             return f"{self.changed} may have changed what it runs"
         begun = [one for one in self.beside if one not in before.beside]
@@ -183,6 +211,8 @@ class Approval(Struct, frozen=True):
         if once:
             # What was refused stays refused, whatever has changed since.
             return same_arguments and (self.answer is ApprovalAnswer.NO or call.moment == approved.moment)
+        if [one.leads for one in call.moment.lost] != [one.leads for one in approved.moment.lost]:
+            return False
         no_more = call.lasting and call.effect is approved.effect and approved.profile.covers(call.profile)
         return no_more and (same_arguments or not (call.exact or approved.exact))
 
@@ -232,7 +262,9 @@ def parse_approval(stored: Mapping[str, Any]) -> Approval:
     call["stage"] = Stage(call["stage"]) if call["stage"] is not None else None
     moment = call.get("moment")
     if moment is not None:
-        call["moment"] = ApprovalMoment(moment["changed"], tuple(moment["beside"]))
+        lost = tuple(LostPath(*one) for one in moment.get("lost", ()))
+        loads = moment.get("loads", bool(moment["changed"]))
+        call["moment"] = ApprovalMoment(loads, lost, moment["changed"], tuple(moment["beside"]))
     call["effect"], call["profile"] = Effect(call["effect"]), Profile(call["profile"])
     plain = {name: value for name, value in stored.items() if name not in ("wanted", "answer", "scope", "way")}
     return replace(

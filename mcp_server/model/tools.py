@@ -230,6 +230,8 @@ class Loss(NamedTuple):
     known: bool = True
     doubt: LossDoubt = ""
     """Earlier parts of the call may have changed what is there, or may have led to another folder."""
+    fits: tuple[str, ...] = ()
+    """Patterns that the path must fit, below the workspace; empty if nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mcp_server.model.approvals import Approval, parse_approval
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, parse_approval
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model
 from mcp_server.state.engine.transaction import Transaction, View
@@ -19,6 +19,10 @@ from mcp_server.state.verify import is_process_running
 POSTURE_CHANGED = "the posture was changed since it was asked"
 RUN_COMPLETED = "the run it was asked in was completed"
 STOPPED = "the run it was asked in was stopped"
+MAX_OPEN, MAX_KEPT = 100, 500
+"""Questions per principal: how many can be open, and how many to keep in all."""
+LONG_CHARS, MAX_LONG = 20_000, 20
+"""How many long ones: every call that needs approval reads them all."""
 
 
 def find_approval(view: View, id: str) -> Approval | None:
@@ -97,13 +101,41 @@ def approval_from_row(view: View, row: Mapping[str, Any]) -> Approval | None:
     return approval if approval.id == row["id"] else None
 
 
+def _format_body(approval: Approval) -> str:
+    # Not `format_canonical_json`, which truncates: the user must see exactly what was shown before.
+    return json.dumps(approval.to_fields(), sort_keys=True, separators=(",", ":"))
+
+
 def _format_seal_text(body: str) -> str:
     return json.dumps({"approval": body})
 
 
+def make_room(tx: Transaction, approval: Approval, now: int) -> bool:
+    """Make room for one more question; return False if too many are open. What the user can still answer, or has
+    answered and no call has used, stays."""
+    principal, is_long = approval.wanted.principal, len(_format_body(approval)) > LONG_CHARS
+    rows = tx.fetch_all(
+        "SELECT id, length(body) AS size FROM approvals WHERE principal = :principal ORDER BY asked DESC, id",
+        principal=escape_for_model(principal),
+    )
+    long = {row["id"] for row in rows if row["size"] > LONG_CHARS}
+    epoch, known = tx.get_epoch(principal), load_principal_approvals(tx, principal)
+    current = [one for one in known if one.wanted.epoch == epoch and not one.is_lapsed(now) and not one.is_spent]
+    waiting = {one.id for one in current if one.is_waiting(now)}
+    if len(waiting) >= MAX_OPEN or (is_long and len(waiting & long) >= MAX_LONG):
+        return False
+    # A client's refusal counts only that one time.
+    kept = {one.id for one in current if (one.answer, one.way) != (ApprovalAnswer.NO, AnsweredBy.CLIENT)}
+    spare = [row["id"] for row in rows if row["id"] not in kept]
+    surplus = {*spare[max(MAX_KEPT - len(kept) - 1, 0) :]}
+    surplus.update([one for one in spare if one in long][max(MAX_LONG - len(kept & long) - is_long, 0) :])
+    for id in surplus:
+        tx.run("DELETE FROM approvals WHERE id = :id", id=id)
+    return True
+
+
 def write_approval(tx: Transaction, approval: Approval) -> None:
-    # Not `format_canonical_json`, which truncates: the user must see exactly what was shown before.
-    body = json.dumps(approval.to_fields(), sort_keys=True, separators=(",", ":"))
+    body = _format_body(approval)
     tx.run(
         "INSERT INTO approvals (id, principal, asked, expires, body, mac)"
         " VALUES (:id, :principal, :asked, :expires, :body, :mac)"

@@ -10,10 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalScope, ApprovedCall
-from mcp_server.model.text import escape_for_model
+from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalAnswer, ApprovalMoment, ApprovalScope, ApprovedCall
 from mcp_server.model.tools import READING
-from mcp_server.state.approval_questions import find_approval, load_principal_approvals, write_approval
+from mcp_server.state.approval_questions import find_approval, load_principal_approvals, make_room, write_approval
 from mcp_server.state.engine.rows import ApprovalLapsed, Begun, IntentRow, PostureMoved, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.transaction import Transaction, View
 from mcp_server.state.ledger import record_decision
@@ -21,11 +20,6 @@ from mcp_server.state.runs import take_unit
 
 KEEP_NS = 24 * 3600 * 10**9
 """How long you can still look at a question after it has expired."""
-MAX_KEPT = 500
-"""Questions per principal. One that a flood pushes out is asked again, even if it was approved."""
-LONG_CHARS, MAX_LONG = 20_000, 20
-"""How many long questions to keep: every call that needs approval reads them all."""
-
 
 AT_A_TIME = 200
 MOST_LOOKED_AT = 20_000
@@ -52,30 +46,19 @@ class QuestionReply(Struct, frozen=True):
     reason: str = ""
 
 
-def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Approval:
-    """Record the question. If one about the same call is still open, repeat that one instead."""
+def record_question(tx: Transaction, approval: Approval, row: QuestionRow) -> Approval | None:
+    """Record the question; None if too many are open. If one about the same call is still open, repeat that one
+    instead."""
     now = tx.clock.now_ns()
     tx.run("DELETE FROM approvals WHERE expires < :then", then=now - KEEP_NS)
-    if approval.wanted.moment.changed:
+    if approval.wanted.moment != ApprovalMoment():
         void_outdated_questions(tx, approval.wanted, now)
     standing = find_standing_approval(tx, approval.wanted, now)
     if standing is None or standing.answer is not ApprovalAnswer.OPEN:
         standing = replace(approval, process=tx.process, host=row.origin.client)
+        if not make_room(tx, standing, now):
+            return None
         write_approval(tx, standing)
-        tx.run(
-            "DELETE FROM approvals WHERE principal = :principal AND id NOT IN"
-            " (SELECT id FROM approvals WHERE principal = :principal ORDER BY asked DESC, id LIMIT :most)",
-            principal=escape_for_model(approval.wanted.principal),
-            most=MAX_KEPT,
-        )
-        tx.run(
-            "DELETE FROM approvals WHERE principal = :principal AND length(body) > :long AND id NOT IN"
-            " (SELECT id FROM approvals WHERE principal = :principal AND length(body) > :long"
-            " ORDER BY asked DESC, id LIMIT :most)",
-            principal=escape_for_model(approval.wanted.principal),
-            long=LONG_CHARS,
-            most=MAX_LONG,
-        )
     record_decision(tx, replace(row, question=standing.id))
     return standing
 

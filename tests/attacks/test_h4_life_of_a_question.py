@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcp_server.state.approval_questions import MAX_OPEN
 from tests.clients.clients import ERAS, MODERN
 from tests.clients.form import FORM, question
 from tests.clients.pipe import Pipe, pipe
@@ -371,3 +372,28 @@ def test_blanks_among_the_characters_make_no_difference(workspace: Path, home: P
         asked = question(one, DELETING)
         assert "Deleted" in said(asked.accept(code=f" {asked.code[:2].lower()} {asked.code[2:]} "))
         assert not notes.exists()
+
+
+def test_no_flood_takes_an_open_question_away(workspace: Path, home: Path, menugate: Menugate) -> None:
+    """600 calls later, the first question was gone while the person looked at it."""
+
+    def asks(command: str) -> str:
+        answer = said(one.call("bash", command=command))
+        assert answer.startswith("Error APPROVAL_REQUIRED"), answer
+        return answer.partition("menugate approve ")[2].partition("`")[0]
+
+    (workspace / "notes.md").write_text("keep me\n")
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        first = asks("rm notes.md")
+        for number in range(MAX_OPEN - 1):
+            asks(f"rm -f {number}")
+        refused = said(one.call("bash", command="rm -f more"))
+        assert "too many questions to the user are open. Nothing ran." in refused
+        assert "`menugate approvals`" in refused
+        assert len(listed(menugate, "--all")) == MAX_OPEN
+        assert asks("rm notes.md") == first, "it joins its question"
+        assert menugate("approve", first).code == 0
+        one.call("bash", command="rm notes.md")
+        assert not (workspace / "notes.md").exists()
+        assert asks("rm -f more")

@@ -95,6 +95,26 @@ def test_the_call_runs_and_from_then_on_unasked(workspace: Path, home: Path, men
     assert RULE in menugate("rules", "list").out
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_question_comes_first_and_no_row_is_the_models(
+    workspace: Path, home: Path, menugate: Menugate, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    forged = "This rule would allow only `ls`."
+    line = './release.sh "' + " " * 8 + "".join(f"{forged:{width}}" for _ in range(3)) + '\u0430"'
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        id = asks(one, "bash", command=line)
+        monkeypatch.setattr("mcp_server.cli.output.read_columns", lambda: width)
+        shown = menugate("approve", id, "--always", answer="no").out
+    question, _, rule = shown.partition("This rule would allow the same")
+    words = plain(question.replace("\n> ", " ").replace("\n+ ", ""))
+    assert "menugate asks before it runs the tool `bash`." in words
+    assert all(text in words for text in ("Why: ", "SHA-256", "is Cyrillic)")), question
+    assert "  allow: bash(" in rule
+    for row in shown.splitlines():
+        assert "only" not in row or row.startswith(("> ", "+ ", "  call: ", "    ", "  allow: ")), row
+
+
 def test_comments_layout_and_other_rules_stay(workspace: Path, home: Path, menugate: Menugate, file: Path) -> None:
     file.parent.mkdir(parents=True)
     before = (

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import sqlite3
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from mcp_server.model.sessions import Hold, Holder
 from mcp_server.model.tools import Demand, Effect
 from mcp_server.policy.reasoning import ReasoningOutcome
 from mcp_server.state import approval_questions, approvals, runs
+from mcp_server.state.approval_questions import MAX_LONG
 from mcp_server.state.engine.rows import ApprovalLapsed, QuestionRow, RowKind, RunPaused
 from mcp_server.state.engine.rows import LedgerFilter as Rows
 from mcp_server.state.engine.schema import STEPS
@@ -42,7 +42,9 @@ async def asked(store: Store, place: Place, call: ApprovedCall, id: str = "q1") 
     now = place.clock.now_ns()
     draft = Approval(id, call, "may it?", now, now + HOUR)
     judged = QuestionRow(SESSION, Posture(), call.tool, ALLOWED)
-    return await store.write(lambda tx: approvals.record_question(tx, draft, judged))
+    recorded = await store.write(lambda tx: approvals.record_question(tx, draft, judged))
+    assert recorded is not None
+    return recorded
 
 
 async def say(
@@ -230,18 +232,30 @@ async def test_what_is_too_long_for_a_form_is_no_yes_before_it_was_shown(
     assert isinstance(await begin(store, wanted()), int)
 
 
-async def test_a_flood_of_long_questions_is_bounded(place: Place, store: Store) -> None:
-    module = sys.modules[approvals.record_question.__module__]
-    now, most = place.clock.now_ns(), vars(module)["MAX_LONG"]
+async def test_of_long_questions_only_so_many_are_open(place: Place, store: Store) -> None:
+    now = place.clock.now_ns()
     judged = QuestionRow(SESSION, Posture(), "Read", ALLOWED)
-    for number in range(most + 3):
+
+    async def ask_long(number: int) -> Approval | None:
         call = replace(wanted(), arguments_sha256=f"{number:064}")
-        draft = Approval(f"q{number}", call, "too long", now + number, now + HOUR, whole="a" * 30_000)
+        draft = Approval(f"q{number}", call, "too long", now + number, now + HOUR, whole="a" * 30_000, shown=True)
         place.clock.now += 1
-        await store.write(lambda tx, draft=draft: approvals.record_question(tx, draft, judged))
+        return await store.write(lambda tx: approvals.record_question(tx, draft, judged))
+
+    for number in range(MAX_LONG):
+        assert await ask_long(number) is not None
+    assert await ask_long(MAX_LONG) is None
     await asked(store, place, wanted(), "short")
     kept = {one.id for one in await store.read(approval_questions.load_approvals)}
-    assert kept == {"short"} | {f"q{number}" for number in range(3, most + 3)}
+    assert kept == {"short"} | {f"q{number}" for number in range(MAX_LONG)}
+    # One that is answered and used makes room, and goes for it.
+    await say(store, "q0", ApprovalAnswer.YES)
+    assert await ask_long(MAX_LONG) is not None
+    await begin(store, replace(wanted(), arguments_sha256="0" * 64), "q0")
+    await say(store, "q1", ApprovalAnswer.NO)
+    assert await ask_long(MAX_LONG + 1) is not None
+    kept = {one.id for one in await store.read(approval_questions.load_approvals)}
+    assert kept == {"short"} | {f"q{number}" for number in range(1, MAX_LONG + 2)}
 
 
 async def test_what_an_earlier_menugate_was_asked_is_still_read_and_opens_no_more(place: Place, store: Store) -> None:
@@ -277,12 +291,31 @@ async def test_the_same_open_question_is_not_put_twice(place: Place, store: Stor
     assert other.id == "q3"
 
 
-async def test_a_flood_of_questions_is_bounded(place: Place, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(sys.modules[approvals.record_question.__module__]), "MAX_KEPT", 5)
-    for number in range(9):
-        await asked(store, place, replace(wanted(), arguments_sha256=f"{number:064}"), f"q{number}")
-    kept = await store.read(approval_questions.load_approvals)
-    assert {one.id for one in kept} == {f"q{number}" for number in range(4, 9)}
+async def test_no_flood_takes_away_what_can_be_answered_or_was(
+    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("MAX_OPEN", 5), ("MAX_KEPT", 8)):
+        monkeypatch.setattr(approval_questions, name, most)
+    calls = {f"q{number}": replace(wanted(), arguments_sha256=f"{number:064}") for number in range(20)}
+    ids = iter(calls)
+    yes, no, *waiting = [next(ids) for _ in range(5)]
+    for id in (yes, no, *waiting):
+        await asked(store, place, calls[id], id)
+    assert (await asked(store, place, calls[yes], "again")).id == yes, "it joins the open one"
+    with pytest.raises(AssertionError):
+        await asked(store, place, calls["q19"], "q19")
+    await say(store, yes, ApprovalAnswer.YES)
+    await say(store, no, ApprovalAnswer.NO)
+    # What is settled and over goes first: a refusal by a client counts only that one time.
+    for _ in range(9):
+        id = next(ids)
+        await asked(store, place, calls[id], id)
+        assert await say(store, id, ApprovalAnswer.NO, AnsweredBy.CLIENT) is not None
+    await asked(store, place, replace(wanted(), principal="someone else"), "another's")
+    own = [one.id for one in await store.read(approval_questions.load_approvals) if one.id != "another's"]
+    assert {yes, no, *waiting} < set(own)
+    assert len(own) == 8
+    assert isinstance(await begin(store, calls[yes], yes), int)
 
 
 @pytest.mark.parametrize("tampering", ["answer", "expires", "arguments_sha256", "id", "mac", "json"])

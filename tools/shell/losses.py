@@ -4,10 +4,11 @@ A closed table of programs. Of a word that is not known yet, or of words that th
 that something is lost, and not what.
 """
 
+import math
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, product, takewhile
 from typing import NamedTuple, TypeAlias
 
 from mcp_server.model.shell import ShellWord, WordRole
@@ -15,7 +16,14 @@ from mcp_server.model.tools import Loss, LossDoubt, LossKind
 from tools.shell.line_judge import strip_keywords
 from tools.shell.line_scope import REDIRECTION
 from tools.shell.place_judge import STREAMS
-from tools.shell.program_arguments import SOME_UNKNOWN, is_certain, read_argument, show_argument
+from tools.shell.program_arguments import (
+    BRACES,
+    SOME_UNKNOWN,
+    is_certain,
+    is_unknown,
+    read_argument,
+    show_argument,
+)
 from tools.shell.runners import STARTING
 from tools.shell.sed_scripts import SedCall, read_sed_call
 from tools.shell.starters import READ_BY_XARGS
@@ -25,6 +33,8 @@ OVERWRITING = frozenset((">", ">|", "&>", ">&"))
 SYSTEM = re.compile(r"/(?:usr/)?bin/(\w+)")
 DELETING = frozenset(("rm", "rmdir", "unlink"))
 DEEPEST = 4
+MOST_SPELLINGS = 100
+UNREAD_SIGNS = frozenset("'\"\\<>…")
 
 
 class LossPlace(NamedTuple):
@@ -87,8 +97,8 @@ def _build_losses(does: LossKind, word: str, place: LossPlace) -> Iterator[Loss]
     """Behind a link, `..` is another folder than the text says, so it stays for who can look. A slash at the end stands
     for what a link leads to."""
     shown = "" if READ_BY_XARGS in word else show_argument(word)
-    if not (word and is_certain(word) and word == shown):
-        yield Loss(does, shown, known=False)
+    if not (word and is_certain(word) and word == shown) or BRACES.search(shown):
+        yield Loss(does, shown, known=False, fits=_list_patterns(word, shown, place))
         return
     folders = (".",) if word.startswith("/") else place.folders
     doubt: LossDoubt = "folder" if len(folders) != 1 else ("altered" if place.altered else "")
@@ -99,6 +109,29 @@ def _build_losses(does: LossKind, word: str, place: LossPlace) -> Iterator[Loss]
         if ".." not in word.split("/"):
             joined = posixpath.normpath(joined) + ("/" if joined.endswith("/") else "")
         yield Loss(does, joined, doubt=doubt)
+
+
+def _list_patterns(word: str, shown: str, place: LossPlace) -> tuple[str, ...]:
+    """List what the word must fit, in each folder where it may be."""
+    shown = f"{shown[:-1]}*" if shown.endswith("/…") else shown
+    may_be_quoted = is_unknown(word) and set(shown) & UNREAD_SIGNS
+    if not shown or may_be_quoted or shown[:1] == "~" or set(shown) & set("$`"):
+        return ()
+    folders = (".",) if shown.startswith("/") else place.folders
+    return tuple(
+        one if folder == "." else posixpath.join(folder, one) for folder in folders for one in _expand_braces(shown)
+    )
+
+
+def _expand_braces(pattern: str) -> Iterator[str]:
+    """What is nested, or would be too many, becomes a pattern that fits all of it."""
+    pieces = BRACES.split(pattern)
+    choices = [one[1:-1].split(",") if ".." not in one else ["*"] for one in BRACES.findall(pattern)]
+    if math.prod(map(len, choices)) > MOST_SPELLINGS or set("".join(pieces)) & set("{}"):
+        yield re.sub(r"\{.*\}", "*", pattern)
+        return
+    for chosen in product(*choices):
+        yield "".join(chain.from_iterable(zip(pieces, (*chosen, ""), strict=True)))
 
 
 # What does each program lose?
