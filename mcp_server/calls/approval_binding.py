@@ -4,14 +4,14 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_server.calls.approval_parts import PARTS, list_parts
-from mcp_server.calls.approval_text import MOMENT, SEEN, STANDS, TARGETS, UNTOLD
+from mcp_server.calls.approval_text import MOMENT, PINNED, SEEN, STANDS, TARGETS, UNTOLD
 from mcp_server.calls.request import ResolvedCall
 from mcp_server.guards.jail import Jail
 from mcp_server.guards.loss_targets import find_lost, list_lost_paths
@@ -57,6 +57,8 @@ class Binding(Struct, frozen=True):
         lost = self._find_lost(call.tool.parts(call.arguments)) if call.tool.parts is not None else ()
         moment = ApprovalMoment(bool(untold or runs.loads), lost)
         leads |= {MOMENT: moment} if moment != ApprovalMoment() else {}
+        pinned = {path: run[path] for path in runs.pinned if path in run}
+        leads |= {PINNED: pinned} if pinned else {}
         return {**leads, TARGETS: targets, **({STANDS: facts} if facts else {})}
 
     def _find_lost(self, parts: Sequence[CallPart]) -> tuple[LostPath, ...]:
@@ -147,6 +149,24 @@ def collect_targets(leads: Arguments) -> dict[str, tuple[Target, ...]]:
     """Collect what was approved by every path that a tool may open it by: as the call writes it, and as it is."""
     found: Mapping[str, tuple[Target, ...]] = leads[TARGETS]
     return {**{one.path: targets for targets in found.values() for one in targets}, **found}
+
+
+class ApprovedFacts(NamedTuple):
+    """What the tool of an approved call is held to, by the fields of its context."""
+
+    stands: Arguments | None
+    targets: dict[str, tuple[Target, ...]]
+    pinned: dict[str, str]
+
+
+def collect_approved(leads: Arguments) -> ApprovedFacts:
+    return ApprovedFacts(leads.get(STANDS), collect_targets(leads), collect_pinned(leads))
+
+
+def collect_pinned(leads: Arguments) -> dict[str, str]:
+    """Collect the scripts that were approved, by the path where each really is, with their SHA-256."""
+    found: Mapping[str, tuple[Target, ...]] = leads.get(PINNED, {})
+    return {one.path: one.sha256 for targets in found.values() for one in targets if one.sha256}
 
 
 def _does_change(decision: Decision) -> bool:

@@ -54,7 +54,7 @@ class PortFactories(Struct, frozen=True):
     """Build the ports of a call."""
 
     files: Callable[[Session, Demand, Profile, PlaceBounds | None], Files]
-    processes: Callable[[Demand, Profile], Processes]
+    processes: Callable[[Demand, Profile, dict[str, str] | None], Processes]
     network: "Callable[[Demand, Profile, WebAccess, Collection[tuple[str, int]]], CallNetwork]"
     """The last are the hosts that the call's own arguments name."""
     belongings: Callable[[Session], SessionObjects]
@@ -82,6 +82,8 @@ class ToolContext(Struct, frozen=True, dict=True):
     """The allow rule that spared the call a question."""
     targets: dict[str, tuple[Target, ...]] | None = None
     """What the paths of a call that the user approved led to then."""
+    pinned: dict[str, str] | None = None
+    """The scripts that the user approved, with their SHA-256."""
     rehearsal: bool = False
     """The call is only tried: its files are read, and nothing is changed."""
 
@@ -123,7 +125,7 @@ class ToolContext(Struct, frozen=True, dict=True):
 
     @made_once
     def processes(self) -> Processes:
-        return self._ports.processes(self.demand, self._profile)
+        return self._ports.processes(self.demand, self._profile, self.pinned)
 
     @made_once
     def network(self) -> "CallNetwork":

@@ -13,7 +13,7 @@ from anyio import to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_server.calls.approval_binding import collect_targets, look_up_facts, rehearse_call
+from mcp_server.calls.approval_binding import collect_approved, look_up_facts, rehearse_call
 from mcp_server.calls.approval_text import STANDS, build_lapsed_approval_problem
 from mcp_server.calls.approvals import ApprovalGrant, Approvals
 from mcp_server.calls.context import PortFactories, ToolContext
@@ -264,7 +264,8 @@ class Pipeline(Struct, frozen=True):
         effect = decision.demand.effect if decision.demand else call.tool.effect
         context = self._build_context(call, posture, decision, record)
         if leads:
-            context = replace(context, stands=leads.get(STANDS), targets=collect_targets(leads))
+            held = collect_approved(leads)
+            context = replace(context, stands=held.stands, targets=held.targets, pinned=held.pinned)
         underway = CallRecord(record, call.live.session.run, time.perf_counter_ns(), effect, context.list_hosts)
         spending = call.live.common.spending
         if spending.begun_ns is None:

@@ -29,6 +29,8 @@ class RunTargets(NamedTuple):
     """Why these may not be all; empty if they are."""
     loads: bool = False
     """They are code, which may load other files."""
+    pinned: Sequence[str] = ()
+    """Those that the call does nothing but run."""
 
 
 def find_run_targets(jail: Jail, run: RunFiles) -> RunTargets:
@@ -37,7 +39,7 @@ def find_run_targets(jail: Jail, run: RunFiles) -> RunTargets:
     except Refusal:
         return RunTargets((), run.untold or "it starts outside the workspace", True)
     seen = set[str]()
-    wanted, scripts = set(run.scripts), set[str]()
+    wanted, scripts, starts = set(run.scripts), set[str](), set[str]()
     folders, files, untold = dict.fromkeys((start, *run.folders)), dict[str, None](), run.untold
     for folder in iter_growing(folders):
         for name in run.names:
@@ -45,7 +47,9 @@ def find_run_targets(jail: Jail, run: RunFiles) -> RunTargets:
                 found = None if path in seen else _look(jail, path)
                 seen.add(path)
                 is_file = path in files or (found is not None and stat.S_ISREG(found.st_mode))
-                scripts |= {name} if name in wanted and is_file else set()
+                if name in wanted and is_file:
+                    scripts.add(name)
+                    starts.add(path)
                 if name in wanted and path in folders:
                     untold = untold or f"{quote_text(name)} is a folder"
                 if found is not None and stat.S_ISDIR(found.st_mode):
@@ -59,7 +63,8 @@ def find_run_targets(jail: Jail, run: RunFiles) -> RunTargets:
         untold = untold or TOO_MANY_FILES
     untold = untold or next((f"{quote_text(name)} is no file of the workspace" for name in wanted - scripts), "")
     is_own = any(path.rpartition("/")[0] in run.folders for path in files)
-    return RunTargets([*files][:MOST_FILES], untold, run.loads or is_own or bool(untold))
+    pinned = [path for path in files if path in starts] if run.alone else []
+    return RunTargets([*files][:MOST_FILES], untold, run.loads or is_own or bool(untold), pinned)
 
 
 def iter_growing(folders: Mapping[str, None]) -> Iterator[str]:

@@ -203,6 +203,8 @@ class RunFiles(NamedTuple):
     call has changed anything."""
     scripts: tuple[str, ...] = ()
     """Those of the names that have to be files of the workspace. If one is not, nobody knows what runs."""
+    alone: bool = False
+    """The call does nothing but run its script, and names it once, so the script can be a copy."""
 
 
 LossKind: TypeAlias = Literal[

@@ -112,33 +112,6 @@ def show_as_markdown(form: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    "sign",
-    [
-        "```",
-        "~~~",
-        "<!--",
-        "-->",
-        "[x](<http://x>)",
-        "![](x)",
-        "# x",
-        "> x",
-        "| a | b |",
-        "    x",
-        "- x",
-        "$$",
-        "`" * 40,
-    ],
-)
-def test_no_sign_of_markdown_is_obeyed_in_a_form(sign: str) -> None:
-    bash, house = tools()["bash"], policy()
-    given = {"command": f"{sign}\nrm -rf src # {sign}{' x' * 100}\n{sign}", "description": f"\n{sign}"}
-    posture = Posture(profile=Profile.UNRESTRICTED, run_control=RunControl.MANUAL)
-    decision = decide(bash, Call("bash", given), Session("s", "p", "swe"), posture, house)
-    shown = show_as_markdown(fence_text(format_question(bash, given, decision, Redactor())))
-    assert read_back(shown) == given
-
-
 BATCH = 100
 """Questions between two looks at the terminal."""
 ASKING: tuple[tuple[str, tuple[str, ...]], ...] = (

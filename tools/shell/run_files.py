@@ -4,6 +4,7 @@ Nothing here tries to follow the line as bash would. Every word of it, and every
 or of a folder in which others are looked for. What could name a file that is nowhere in the line is said instead.
 """
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
@@ -47,7 +48,8 @@ def find_run_files(text: str, folder: str) -> RunFiles:
     runs = judge_run_line(line)
     untold = runs.untold or ("it has too many words" if len(names) > MOST_NAMES else "")
     loads = runs.loads or bool(untold)
-    return RunFiles(folder, tuple(names)[:MOST_NAMES], PROJECT_PROGRAMS, loads, untold, loads, runs.scripts)
+    alone = line.plain and all(text.count(posixpath.basename(one)) == 1 for one in runs.scripts)
+    return RunFiles(folder, tuple(names)[:MOST_NAMES], PROJECT_PROGRAMS, loads, untold, loads, runs.scripts, alone)
 
 
 def _list_commands(line: ShellLine, depth: int) -> Iterator[ShellCommand]:

@@ -15,12 +15,14 @@ from mcp_server.guards.jail import Jail
 from mcp_server.guards.processes.cgroup import ProcessCgroup
 from mcp_server.guards.processes.child import RunningChild
 from mcp_server.guards.processes.choose import SandboxChooser, find_sandboxes
+from mcp_server.guards.processes.command_environment import prepare_environment
 from mcp_server.guards.processes.output_file import OutputRoom, OverflowFile
 from mcp_server.guards.processes.spawn import Standby, spawn
 from mcp_server.guards.processes.streams import Source
 from mcp_server.guards.sandbox.access import ChildAccess, HostPaths, build_child_access, find_program
 from mcp_server.guards.sandbox.landlock import build_supervised_launch
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec, Sandbox
+from mcp_server.guards.sandbox.pinned_files import open_pinned_files
 from mcp_server.guards.sandbox.planted_files import (
     PlantedSince,
     build_planted_refusal,
@@ -33,7 +35,6 @@ from mcp_server.model.policy import SandboxState
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import (
     MARK,
-    PROJECT_PROGRAMS,
     Command,
     CommandResult,
     ProcessLimits,
@@ -48,15 +49,6 @@ DRAIN_SECONDS = 1.0
 """For the pipes of a child that has ended."""
 OWN_PROCESSES = 3
 """Those between us and a command, which count with it."""
-
-READING_GIT = {
-    "GIT_CONFIG_COUNT": "2",
-    "GIT_CONFIG_KEY_0": "safe.bareRepository",
-    "GIT_CONFIG_VALUE_0": "explicit",
-    "GIT_CONFIG_KEY_1": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_1": "false",
-}
-"""A folder of the workspace may look like a repository whose settings name a program for `git diff` to start."""
 
 
 @dataclass
@@ -105,8 +97,10 @@ class CommandHost(Struct, frozen=True):
         if self.proxy is not None:
             await self.proxy.close()
 
-    def build_call_processes(self, demand: Demand, profile: Profile) -> "CallProcesses":
-        return CallProcesses(self, demand, profile)
+    def build_call_processes(
+        self, demand: Demand, profile: Profile, pinned: Mapping[str, str] | None = None
+    ) -> "CallProcesses":
+        return CallProcesses(self, demand, profile, pinned or {})
 
 
 def build_command_host(
@@ -133,6 +127,8 @@ class CallProcesses(Struct, frozen=True):
     host: CommandHost
     demand: Demand
     profile: Profile
+    pinned: Mapping[str, str] = {}
+    """The scripts that the user approved for this call, with their SHA-256."""
 
     @property
     def sandbox(self) -> str:
@@ -226,8 +222,8 @@ class CallProcesses(Struct, frozen=True):
             launch = replace(build_supervised_launch(argv, terminal), variables=variables)
             child = await self._spawn_child(launch, command, folder, terminal, apart)
         else:
-            spec = LaunchSpec(argv, access, host.limits, command.seconds, terminal)
-            command = self._put_project_first(command)
+            pinned = open_pinned_files(host.jail, self.pinned) if sandbox.mounts else ()
+            spec = LaunchSpec(argv, access, host.limits, command.seconds, terminal, pinned)
             child = await self._start_in_sandbox(sandbox, spec, command, apart)
         child.since = since
         return child
@@ -263,21 +259,10 @@ class CallProcesses(Struct, frozen=True):
             return "the operator switched it off"
         return self.host.chooser.describe_faults() or "none exists for this system"
 
-    def _put_project_first(self, command: Command) -> Command:
-        """Put the project's own environment first on its PATH. A call that only reads runs nothing that the project
-        brought along."""
-        if not command.project_first:
-            return command
-        if self.demand.effect in READING:
-            return replace(command, env={**READING_GIT, **command.env})
-        workspace = self.host.paths.workspace
-        folders = [str(workspace / name) for name in PROJECT_PROGRAMS if (workspace / name).is_dir()]
-        search_path = os.pathsep.join((*folders, self.host.paths.variables.get("PATH", os.defpath)))
-        return replace(command, env={**command.env, "PATH": search_path}) if folders else command
-
     async def _start_in_sandbox(
         self, sandbox: Sandbox, spec: LaunchSpec, command: Command, apart: bool
     ) -> RunningChild:
+        command = prepare_environment(command, self.host.paths, self.demand.effect in READING)
         proxy = self.host.proxy if sandbox.leads_out and spec.access.network else None
         if proxy is None:
             return await self._spawn_child(sandbox.build_launch(spec), command, "/", spec.terminal, apart)

@@ -6,7 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ from mcp_server.guards.sandbox import limits
 from mcp_server.guards.sandbox.access import ChildAccess, is_folder, is_there
 from mcp_server.guards.sandbox.launch import Launch, LaunchSpec
 from mcp_server.guards.sandbox.limits import NICENESS, apply_resource_limits, build_resource_limits
+from mcp_server.guards.sandbox.pinned_files import PinnedFile
 
 NAME = "bubblewrap"
 TMPFS_BYTES = 512 << 20
@@ -37,6 +38,7 @@ class Bubblewrap(Struct, frozen=True):
     program: str
     name: str = NAME
     leads_out: bool = True
+    mounts: bool = True
 
     def build_launch(self, spec: LaunchSpec) -> Launch:
         status, child_status = os.pipe()
@@ -54,13 +56,13 @@ class Bubblewrap(Struct, frozen=True):
         # The kernel enforces every limit but one: how many processes root may start. So we count those.
         return Launch(
             [
-                *build_bubblewrap_arguments(self.program, access, descriptors),
+                *build_bubblewrap_arguments(self.program, access, descriptors, spec.pinned),
                 *(proxy.prefix if proxy else ()),
                 *build_command_prefix(spec.terminal),
                 *spec.argv,
             ],
             tether,
-            (*descriptors, proxy.theirs) if proxy else tuple(descriptors),
+            (*descriptors, *(one.descriptor for one in spec.pinned), *((proxy.theirs,) if proxy else ())),
             counted=os.geteuid() == 0,
         )
 
@@ -77,7 +79,9 @@ def build_command_prefix(terminal: bool) -> tuple[str, ...]:
     return (*((setsid, "--ctty") if setsid else ()), *((nice, "-n", str(NICENESS)) if nice else ()))
 
 
-def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: list[int]) -> list[str]:
+def build_bubblewrap_arguments(
+    program: str, access: ChildAccess, descriptors: list[int], pinned: Sequence[PinnedFile] = ()
+) -> list[str]:
     """Build everything before the command itself. Order matters: the last argument that names a path wins."""
     arguments = [program, *BASE_ARGUMENTS]
     for option, descriptor in zip(("--json-status-fd", "--block-fd", "--seccomp"), descriptors, strict=False):
@@ -98,6 +102,8 @@ def build_bubblewrap_arguments(program: str, access: ChildAccess, descriptors: l
         arguments += ["--ro-bind-try" if read_only else "--bind-try", path, path]
     for path in access.installed:
         arguments += ["--ro-bind-try", path, path]
+    for file in pinned:
+        arguments += ["--perms", f"{file.mode:04o}", "--ro-bind-data", str(file.descriptor), file.path]
     arguments += list(_build_hiding_arguments(access))
     arguments += [word for path in access.hidden_around for word in ("--remount-ro", path)]
     return [*arguments, "--chdir", access.folder, "--"]

@@ -50,6 +50,7 @@ def build_launcher_arguments(file: Path, plan: int) -> list[str]:
 class Landlock(Struct, frozen=True):
     name: str = NAME
     leads_out: bool = True
+    mounts: bool = False
 
     def build_launch(self, spec: LaunchSpec) -> Launch:
         private = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from mcp_server.guards.sandbox.access import ChildAccess
+from mcp_server.guards.sandbox.pinned_files import PinnedFile
 from mcp_server.guards.sandbox.proxy_socket import ProxySocket
 from mcp_server.model.processes import ProcessLimits
 
@@ -56,6 +57,8 @@ class LaunchSpec(Struct, frozen=True):
     limits: ProcessLimits
     seconds: float
     terminal: bool = False
+    pinned: tuple[PinnedFile, ...] = ()
+    """Copies that the child finds in the place of these files, if the sandbox can mount."""
     proxy_socket: ProxySocket | None = None
     """The child's connection to the proxy, if it may have one."""
 
@@ -69,6 +72,11 @@ class Sandbox(Protocol):
     @property
     def leads_out(self) -> bool:
         """Can a child inside reach the proxy?"""
+        ...
+
+    @property
+    def mounts(self) -> bool:
+        """Can it put a copy in the place of a file?"""
         ...
 
     def build_launch(self, spec: LaunchSpec, /) -> Launch:

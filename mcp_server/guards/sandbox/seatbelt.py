@@ -21,6 +21,7 @@ PROGRAM = "/usr/bin/sandbox-exec"
 class Seatbelt(Struct, frozen=True):
     name: str = NAME
     leads_out: bool = False
+    mounts: bool = False
 
     def build_launch(self, spec: LaunchSpec) -> Launch:
         temporary_folder = tempfile.TemporaryDirectory(prefix="menugate-", ignore_cleanup_errors=True)

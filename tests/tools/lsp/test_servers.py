@@ -1,7 +1,7 @@
 """Do the servers that people have answer as told, and does none that is called inert run anything of the project?"""
 
 import sysconfig
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,9 @@ class Open(CallProcesses, frozen=True):
 
 
 class OpenShop(CommandHost, frozen=True):
-    def build_call_processes(self, demand: Demand, profile: Profile) -> CallProcesses:
+    def build_call_processes(
+        self, demand: Demand, profile: Profile, pinned: Mapping[str, str] | None = None
+    ) -> CallProcesses:
         return Open(self, demand, profile)
 
 
