@@ -111,7 +111,7 @@ def confirm_change(
     found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
-    change = replace(found, unconfirmed=False, door=door, tries=0)
+    change = replace(found, unconfirmed=False, door=door, tries=0, unasked=False)
     if door is ChangeSource.TERMINAL:
         from mcp_server.state import messages  # as above
 
@@ -217,7 +217,7 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
 def build_ledger_choice(one: PostureChoice) -> dict[str, object]:
     """Build a choice as the ledger records it: what was chosen, and what is pending."""
     waiting = [f"{', '.join(describe_change(change)) or 'next'}, {change.scope}" for change in one.waiting]
-    return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
+    return {**one.axes, **one.unasked, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
 
 def describe_change(change: PostureChange) -> list[str]:
