@@ -74,6 +74,23 @@ def reply(menugate: Menugate, id: str, text: str = "The second.") -> None:
 
 
 @pytest.mark.parametrize("way", ["stdio legacy", "http legacy", "sse legacy"])
+def test_the_end_of_the_run_ends_the_waiting(workspace: Path, home: Path, menugate: Menugate, way: str) -> None:
+    with connected(workspace, home, way) as one:
+        one.call("menu_list")
+        asked = question(one, ASK)
+        if isinstance(one, RawClient):
+            assert not one.call("complete", final_answer="done")["isError"]
+        else:
+            # On one stream, what waits may end before this.
+            one.send("tools/call", {"name": "complete", "arguments": {"final_answer": "done"}})
+        told = asked.wait()
+        assert said(told).startswith("The run was completed before the user answered. The message is kept as ")
+        id = told["result"]["structuredContent"]["id"]
+        reply(menugate, id)
+        assert "The second." in brought(one, id)
+
+
+@pytest.mark.parametrize("way", ["stdio legacy", "http legacy", "sse legacy"])
 def test_a_reply_ends_the_waiting_and_takes_the_form_back(
     workspace: Path, home: Path, menugate: Menugate, way: str
 ) -> None:
