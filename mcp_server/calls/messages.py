@@ -109,7 +109,9 @@ class PersonChannel(Struct, frozen=True):
         if reply.get("action") != "accept":
             return str(reply.get("action", "cancel")), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
-        answer = str(content.get("answer") or "")
+        answer = content.get("answer") or ""
+        if not isinstance(answer, str):
+            return "misshapen", None
         # Programs accept forms that they leave empty, and you could no longer reply at a terminal.
         return ("accept", answer) if answer.strip() else ("cancel", None)
 

@@ -145,6 +145,22 @@ def test_the_call_made_again_gets_the_reply(
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("answer", [["x"], 5, True, {"text": "x"}], ids=str)
+def test_an_answer_that_is_no_text_does_not_reach_the_model(
+    workspace: Path, home: Path, menugate: Menugate, era: str, answer: Any
+) -> None:
+    with connected(workspace, home, f"stdio {era}") as one:
+        asked = question(one, ASK)
+        asked.read()
+        told = asked.answer({"action": "accept", "content": {"answer": answer}})
+        assert told["result"]["structuredContent"]["answer"] is None
+        if not isinstance(answer, dict):
+            assert said(told).startswith("The client was asked and sent something that is no text.")
+    (kept,) = messages(menugate)
+    assert kept["reply"] is None
+
+
+@pytest.mark.parametrize("era", ERAS)
 def test_what_was_answered_in_the_form_is_not_answered_again(
     workspace: Path, home: Path, menugate: Menugate, era: str
 ) -> None:
