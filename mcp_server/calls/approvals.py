@@ -173,7 +173,8 @@ class Approvals(Struct, frozen=True):
             self._record_answer(approval, heard) if heard else self.store.read(self._build_approval_query(approval))
         )
         if settled is None or settled.void:
-            why = settled.void if settled else "it has expired or was already used"
+            known = settled or await self.store.read(self._build_approval_query(approval))
+            why = known.void if known and known.void else "it has expired or was already used"
             return approval_text.build_lapsed_approval_problem(call.tool, why)
         if settled.answer is ApprovalAnswer.OPEN:
             return approval_text.build_missing_approval_problem(

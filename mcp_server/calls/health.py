@@ -19,6 +19,7 @@ from mcp_server.model.posture import (
     Profile,
     Value,
     WorkMode,
+    is_wider,
 )
 from mcp_server.model.results import Problem
 from mcp_server.state import ledger
@@ -56,12 +57,16 @@ class HealthResponse(Struct, frozen=True):
         if (pending := find_pending_repair(choice)) is not None:
             return f"{CONFIRM.format(pending.id)} You were asked this before."
         asking = self.policy is not OnFailure.AUTO
+        axes = build_repair_axes(now, widens=asking)
+        if not axes:
+            return describe_kept_mode(now)
         change = PostureChange(
             id=self.changes.new_id(),
-            axes=build_repair_axes(now),
+            axes=axes,
             reason=f"health gate failed: {reason}",
             door=ChangeSource.DOCTOR,
             unconfirmed=asking,
+            unasked=not asking,
         )
         answer = await self.changes.request_change(principal, change, now.epoch)
         if isinstance(answer, Problem):
@@ -69,7 +74,8 @@ class HealthResponse(Struct, frozen=True):
         if not isinstance(answer, PostureChoice):
             return f"The posture changed meanwhile; the work mode stays `{now.work_mode}`."
         if not asking:
-            return "The work mode is now `repair` (`health: auto`)."
+            is_repair = "work_mode" in axes
+            return "The work mode is now `repair` (`health: auto`)." if is_repair else describe_kept_mode(now)
         command = CONFIRM.format(change.id)
         text = f"The health check found faults: {reason}. {command}"
         await self.changes.store.leave_message("", text, principal=principal)
@@ -81,6 +87,13 @@ def find_pending_repair(choice: PostureChoice | None) -> PostureChange | None:
     return next((one for one in waiting if one.unconfirmed and one.door is ChangeSource.DOCTOR), None)
 
 
-def build_repair_axes(now: Posture) -> dict[str, Value]:
-    lower: dict[str, Value] = {} if Profile.NORMAL.covers(now.profile) else {"profile": Profile.NORMAL}
-    return {"work_mode": WorkMode.REPAIR, **lower}
+def build_repair_axes(now: Posture, widens: bool) -> dict[str, Value]:
+    """`widens`: also if `repair` allows more than the current work mode."""
+    axes: dict[str, Value] = {} if Profile.NORMAL.covers(now.profile) else {"profile": Profile.NORMAL}
+    if widens or not is_wider("work_mode", WorkMode.REPAIR, now.work_mode):
+        axes["work_mode"] = WorkMode.REPAIR
+    return axes
+
+
+def describe_kept_mode(now: Posture) -> str:
+    return f"The work mode stays `{now.work_mode}`, which allows less than `repair`."

@@ -15,7 +15,7 @@ from mcp_server.model.context import Client
 from mcp_server.model.results import Code, Done, Ending, Question, Refusal, Relayed
 from mcp_server.model.sessions import Session
 from mcp_server.model.text import escape_for_model, escape_for_person
-from mcp_server.state import messages
+from mcp_server.state import messages, runs
 from mcp_server.state.engine.rows import Clock, Message, Reply
 from mcp_server.state.store import Store
 
@@ -59,10 +59,10 @@ class PersonChannel(Struct, frozen=True):
         # In the newer protocol era the call comes back with the answer, and the message was left the first time.
         left, _, _ = self.client.get_note(MESSAGE).partition(" ")
         id = left or await self.tell(message, attachments, asks=True)
-        action, answer = "cancel", None
+        action, answer = "ended", None
         if (reply := await self._find_reply(id)) is None:
             question = message + ("\n\nAttached: " + ", ".join(attachments) if attachments else "")
-            async with withdraw_when_answered(self.store, partial(self._has_reply, id)):
+            async with withdraw_when_answered(self.store, partial(self._is_over, id)):
                 action, answer = await self.ask(MESSAGE, question, note=id)
             reply = await self._find_reply(id)
         if reply is not None:
@@ -77,8 +77,11 @@ class PersonChannel(Struct, frozen=True):
         message = await self.store.read(partial(messages.find_message, id=id))
         return message.reply if message else None
 
-    async def _has_reply(self, id: str) -> bool:
-        return await self._find_reply(id) is not None
+    async def _is_over(self, id: str) -> bool:
+        """Say whether nobody waits for an answer in the client any more: it came at a terminal, or the run is over."""
+        if await self._find_reply(id) is not None:
+            return True
+        return bool(self.session.run) and await self.store.read(partial(runs.is_delivered, run=self.session.run))
 
     async def find_signature(self, repository: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
         return await anyio.to_thread.run_sync(self.signature_reader, repository)
@@ -106,7 +109,9 @@ class PersonChannel(Struct, frozen=True):
         if reply.get("action") != "accept":
             return str(reply.get("action", "cancel")), None
         content = cast(Mapping[str, Any], reply.get("content") or {})
-        answer = str(content.get("answer") or "")
+        answer = content.get("answer") or ""
+        if not isinstance(answer, str):
+            return "misshapen", None
         # Programs accept forms that they leave empty, and you could no longer reply at a terminal.
         return ("accept", answer) if answer.strip() else ("cancel", None)
 

@@ -10,7 +10,7 @@ from mcp_server.config.limits import Limits
 from mcp_server.model.posture import Posture, PostureChange, PostureChoice, RunControl
 from mcp_server.model.results import Problem
 from mcp_server.policy.pending import describe_pending, list_paused_runs, list_unanswered_approvals
-from mcp_server.policy.posture import PostureStep, list_coming_choices
+from mcp_server.policy.posture import PostureStep, list_coming_choices, remove_settled_axes
 from mcp_server.policy.posture_width import get_narrower_posture
 from mcp_server.state import approval_questions, posture, posture_changes, runs
 from mcp_server.state.engine.rows import VersionMoved
@@ -107,6 +107,11 @@ class PostureChanges(Struct, frozen=True):
         return await self.store.write(
             partial(posture_changes.request_posture_change, principal=principal, change=change, epoch=epoch)
         )
+
+    def remove_settled_axes(self, now: Posture, choice: PostureChoice | None, change: PostureChange) -> PostureChange:
+        """Leave out the values that hold already. One that holds only because of the ceiling is still a choice."""
+        usual = self.postures.limits.posture
+        return remove_settled_axes(choice, (now, choice.apply_to(usual) if choice else usual), change)
 
     def find_narrowest_posture(
         self, principal: str, now: Posture, choice: PostureChoice | None, change: PostureChange

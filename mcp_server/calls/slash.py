@@ -2,7 +2,7 @@
 
 Getting the prompt runs the command: it changes the caller's own posture and answers with the new one. Some hosts fill
 in arguments that the user did not type, so an empty value or a placeholder changes nothing. A change that allows more
-must be approved first.
+must be approved first; any other never allows more, whatever the operator changes later.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,13 +29,16 @@ from mcp_server.policy.posture_width import is_delaying_narrowing, is_widening, 
 from mcp_server.state.engine.rows import Clock, VersionMoved
 
 
-def format_widening_question(narrowest: Posture, change: PostureChange) -> str:
-    steps = [
-        f"{axis.replace('_', ' ')} from {format_value(getattr(narrowest, axis))} to {format_value(value)}"
-        for axis, value in change.axes.items()
-        if is_wider(axis, value, getattr(narrowest, axis))
-    ]
-    what = ", ".join(steps) or f"{badge.describe_axis_values(change.axes)}, instead of a narrower value that is pending"
+def format_widening_question(now: Posture, narrowest: Posture, change: PostureChange) -> str:
+    """Show every axis that the approval would change, also those that would allow less."""
+    steps: list[str] = []
+    is_wide = is_widening(narrowest, change.axes)
+    for axis in (one for one in AXES if one in change.axes):
+        value = change.axes[axis]
+        before = getattr(narrowest if is_wider(axis, value, getattr(narrowest, axis)) else now, axis)
+        start = f" from {format_value(before)} to" if before != value and is_wide else ""
+        steps.append(f"{axis.replace('_', ' ')}{start} {format_value(value)}")
+    what = ", ".join(steps) + ("" if is_wide else ", instead of a narrower value that is pending")
     return f"A command in this client asks for more than you allow now: {what} ({change.scope})."
 
 
@@ -187,14 +190,19 @@ class SlashCommands(Struct, frozen=True):
             reason=f"/{command} in {speaker.client.name or 'a client'}",
             door=ChangeSource.PROMPT,
             session=speaker.session if phrase.scope is not ChangeScope.NOW else "",
+            unasked=True,
         )
+        change = self.changes.remove_settled_axes(now, choice, change)
+        if not change.axes:
+            words = badge.describe_axis_values(phrase.axes)
+            return describe_change(f"Nothing was changed: {words} is in force already.", now, choice, chosen=False)
         narrowest = self.changes.find_narrowest_posture(speaker.principal, now, choice, change)
         if not (is_widening(narrowest, change.axes) or (choice and is_delaying_narrowing(choice, now, change))):
             return await self._request_change(speaker, change, now)
-        question = format_widening_question(narrowest, change)
+        question = format_widening_question(now, narrowest, change)
         granted = f"More is allowed than before: {badge.describe_axis_values(change.axes)}, {change.scope}."
         # Whatever its scope, the request belongs to the session that made it, and ends with its run.
-        wanted = replace(change, session=speaker.session)
+        wanted = replace(change, session=speaker.session, unasked=False)
         answer = await self.raising.ask_agreement(speaker, wanted, now.epoch, question, granted, now.epoch)
         if isinstance(answer, Problem):
             return answer.text

@@ -1,17 +1,28 @@
 """`menugate steer`: change one axis now or later, cancel a change, or confirm one that requires it."""
 
 import argparse
+import sys
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mcp_server.cli.badge import show_badge, show_pending_changes
-from mcp_server.cli.output import CliError, print_json, say
+from mcp_server.cli.output import CliError, ask_at_terminal, print_json, say, say_foreign
 from mcp_server.cli.parser import CommandGroup
 from mcp_server.cli.posture import ChoiceContext, add_principal_flags, change_posture, load_choice_context
 from mcp_server.cli.usage import join_names
-from mcp_server.model.posture import AXES, ChangeScope, list_axis_words
+from mcp_server.model.posture import (
+    AXES,
+    ChangeScope,
+    Posture,
+    PostureChange,
+    format_value,
+    is_wider,
+    list_axis_words,
+)
 from mcp_server.policy.badge import describe_wish
 from mcp_server.views.posture import build_posture_view, find_principal, open_state_reader, posture_to_json
+from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
     from mcp_server.settings import Settings
@@ -51,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.cancel:
         cancel_changes(arguments, context.settings, whose)
     if arguments.confirm is not None:
-        confirm_change(arguments, context.settings, whose)
+        confirm_change(arguments, context, whose)
     return show_posture(arguments, context, whose)
 
 
@@ -80,17 +91,50 @@ def cancel_changes(arguments: argparse.Namespace, settings: "Settings", whose: s
     drop_posture_changes(settings, whose, ids)
 
 
-def confirm_change(arguments: argparse.Namespace, settings: "Settings", whose: str) -> None:
-    from mcp_server.calls.terminal import confirm_posture_change
+def confirm_change(arguments: argparse.Namespace, context: ChoiceContext, whose: str) -> None:
+    from mcp_server.calls.terminal import confirm_posture_change, refuse_inside_server
+    from mcp_server.policy.posture import find_confirmable_change
 
+    settings = context.settings
+    refuse_inside_server(settings)  # first: a program must not see the request
     with open_state_reader(settings) as state:
-        choice = state.load_choices().get(whose) if state else None
+        stands = build_posture_view(settings, context.limits, state, False, whose)
         history = state.find_change_rows(whose, arguments.confirm) if state else []
-    known = next((one for one in choice.waiting if one.id == arguments.confirm), None) if choice else None
+    known = find_confirmable_change(stands.choice, arguments.confirm, time.time_ns()) if stands.choice else None
+    if known is not None and sys.stdin.isatty():
+        ask_to_confirm(known, stands.posture)
     if confirm_posture_change(settings, whose, arguments.confirm) is None or known is None:
         raise CliError(describe_unconfirmable(arguments.confirm, history[-1].fields if history else {}))
     if not arguments.json:
         say(f"Confirmed: {describe_wish(known)}, {known.scope}.")
+
+
+def ask_to_confirm(change: PostureChange, now: Posture) -> None:
+    """Show what would change. Whoever told you the id may have told you something else about the change."""
+    say(f"This change was requested {format_time(change.asked)} by:")
+    say_foreign(change.reason, "  > ", "  > ")
+    say(f"It takes effect {change.scope}:")
+    for line in list_steps(change, now):
+        say(f"  {line}")
+    if ask_at_terminal("Confirm this change? [y/N] ").lower() not in ("y", "yes"):
+        how = f"To drop the request: `menugate steer --cancel {change.id}`."
+        raise CliError(f"nothing was changed; the request is still open. {how}")
+
+
+def list_steps(change: PostureChange, now: Posture) -> list[str]:
+    """List every axis that the change sets, with the value in force and whether the new one allows more."""
+    if change.units:
+        return [describe_wish(change)]
+    steps: list[str] = []
+    for axis in (one for one in AXES if one in change.axes):
+        before, value = getattr(now, axis), change.axes[axis]
+        step = (
+            f"from {format_value(before)} to {format_value(value)}"
+            if before != value
+            else f"stays {format_value(value)}"
+        )
+        steps.append(f"{axis.replace('_', ' ')} {step}{' (allows more)' if is_wider(axis, value, before) else ''}")
+    return steps
 
 
 def describe_unconfirmable(id: str, last: "Mapping[str, Any]") -> str:

@@ -137,6 +137,32 @@ NARROWEST_FIRST: Mapping[str, tuple[Value, ...]] = {
 """Every value of each axis, in the order in which they allow more."""
 
 
+WIDTHS: Mapping[str, Mapping[Value, int]] = {
+    "work_mode": {
+        WorkMode.PLAN: 0,
+        WorkMode.REVIEW: 0,
+        WorkMode.RESEARCH: 0,
+        WorkMode.CHAT: 1,
+        WorkMode.BUILD: 2,
+        WorkMode.REPAIR: 2,
+    },
+    "run_control": {RunControl.MANUAL: 0, RunControl.ASSISTED: 1, RunControl.AUTONOMOUS: 2},
+    "profile": {profile: profile.rank for profile in Profile},
+    "model_mode": dict.fromkeys(ModelMode, 0),
+    "ai_mode": {AiMode.CHAT: 0, AiMode.AGENT: 1},
+    "reasoning": {True: 0, False: 1},
+}
+"""How much each value allows: reading, asking first, acting. Having to reason first is narrower."""
+
+
+def is_wider(axis: str, value: Value, current: Value) -> bool:
+    """True if the value allows more. A value without a width counts as wider than any other."""
+    widths = WIDTHS.get(axis, {})
+    if value == current:
+        return False
+    return value not in widths or current not in widths or widths[value] > widths[current]
+
+
 def get_narrower_value(axis: str, one: Value, other: Value) -> Value:
     """Return the one of two values that allows less."""
     order = NARROWEST_FIRST[axis]
@@ -190,6 +216,8 @@ class PostureChange(Struct, frozen=True):
     unconfirmed."""
     tries: int = 0
     """How often the client that asked for it came back without a proper answer."""
+    unasked: bool = False
+    """It may only narrow, because nobody asked the person."""
 
 
 class TemporaryChange(Struct, frozen=True):
@@ -197,6 +225,8 @@ class TemporaryChange(Struct, frozen=True):
 
     change: PostureChange
     before: Mapping[str, Value | None]
+    unasked: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    """What comes back into `PostureChoice.unasked`."""
 
 
 class PostureChoice(Struct, frozen=True):
@@ -207,6 +237,9 @@ class PostureChoice(Struct, frozen=True):
     claims: Mapping[str, Value] = field(default_factory=dict[str, Value])
     """What the state claims was chosen, though it was not written with this account's key. Axis by axis it narrows what
     would hold otherwise and widens nothing, until the person chooses a value of that axis at a terminal."""
+    unasked: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    """What was chosen without asking the person. A value counts only while it allows no more than what would hold
+    without it. Stored like any other choice, it would outlast a lower value that the operator sets later."""
 
     @classmethod
     def build_most_restricted(cls, epoch: int) -> Self:
@@ -236,8 +269,17 @@ class PostureChoice(Struct, frozen=True):
         free, held = replace(self, claims={}).apply_to(usual), self.apply_to(usual)
         return [axis for axis in self.narrowing_claims if getattr(free, axis) != getattr(held, axis)]
 
+    def find_chosen_values(self, usual: Posture) -> dict[str, Value]:
+        """The chosen values that count, if this posture holds otherwise."""
+        narrower = {
+            axis: value
+            for axis, value in self.unasked.items()
+            if not is_wider(axis, value, self.axes.get(axis, getattr(usual, axis)))
+        }
+        return {**self.axes, **narrower}
+
     def apply_to(self, usual: Posture) -> Posture:
-        chosen: dict[str, Any] = dict(self.axes)
+        chosen: dict[str, Any] = self.find_chosen_values(usual)
         for axis, value in self.narrowing_claims.items():
             chosen[axis] = get_narrower_value(axis, chosen.get(axis, getattr(usual, axis)), value)
         return replace(usual, **chosen, epoch=self.epoch)

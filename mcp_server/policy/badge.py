@@ -72,11 +72,9 @@ def describe_pending_changes(choice: PostureChoice | None) -> list[tuple[Posture
     if choice is None:
         return []
     trials = [
-        (
-            trial.change,
-            f"back to {describe_axis_values(trial.before)} when the unit{format_session_suffix(trial.change)} ends",
-        )
+        (trial.change, f"back to {describe_axis_values({**trial.before, **trial.unasked})} when the unit{whose} ends")
         for trial in choice.trials
+        for whose in [format_session_suffix(trial.change)]
     ]
     return trials + [
         (change, f"{describe_wish(change)}, {describe_change_timing(change)}") for change in choice.waiting

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from mcp_server.model.posture import (
     ChangeScope,
     ChangeSource,
+    Posture,
     PostureChange,
     PostureChoice,
     Profile,
@@ -79,30 +80,38 @@ def has_to_wait(change: PostureChange, work: ProcessWork) -> bool:
 
 
 def apply_change(choice: PostureChoice, change: PostureChange) -> PostureChoice:
-    trials = tuple(
-        replace(trial, before=left)
-        for trial in choice.trials
-        if (left := {axis: value for axis, value in trial.before.items() if axis not in change.axes})
-    )
+    choice = end_trials(choice, change.axes)
+    trials = choice.trials
     if change.scope is ChangeScope.FOR_NEXT_UNIT:
-        trials = (*trials, TemporaryChange(change, {axis: find_original_value(choice, axis) for axis in change.axes}))
-    return replace(
-        choice, axes={**choice.axes, **change.axes}, trials=trials, claims=get_unanswered_claims(choice, change)
+        before = {axis: choice.axes.get(axis) for axis in change.axes}
+        unasked = {axis: value for axis, value in choice.unasked.items() if axis in change.axes}
+        trials = (*trials, TemporaryChange(change, before, unasked))
+    return replace(set_values(choice, change), trials=trials, claims=get_unanswered_claims(choice, change))
+
+
+def set_values(choice: PostureChoice, change: PostureChange) -> PostureChoice:
+    if change.unasked:
+        return replace(choice, unasked={**choice.unasked, **change.axes})
+    unasked = {axis: value for axis, value in choice.unasked.items() if axis not in change.axes}
+    return replace(choice, axes={**choice.axes, **change.axes}, unasked=unasked)
+
+
+def end_trials(choice: PostureChoice, axes: Collection[str]) -> PostureChoice:
+    """Bring back what these axes had before any temporary change; such a change goes on for its other axes."""
+    for trial in choice.trials:
+        choice = restore_values(choice, trial, axes)
+    trials = tuple(
+        replace(trial, before=left, unasked={axis: trial.unasked[axis] for axis in left if axis in trial.unasked})
+        for trial in choice.trials
+        if (left := {axis: value for axis, value in trial.before.items() if axis not in axes})
     )
+    return replace(choice, trials=trials)
 
 
 def get_unanswered_claims(choice: PostureChoice, change: PostureChange) -> Mapping[str, Value]:
     """Keep the claims that the change does not settle: only a lasting choice at a terminal settles one."""
     answers = change.door is ChangeSource.TERMINAL and change.scope is not ChangeScope.FOR_NEXT_UNIT
     return {axis: value for axis, value in choice.claims.items() if not (answers and axis in change.axes)}
-
-
-def find_original_value(choice: PostureChoice, axis: str) -> Value | None:
-    """Find the value from before any temporary change of this axis."""
-    for trial in choice.trials:
-        if axis in trial.before:
-            return trial.before[axis]
-    return choice.axes.get(axis)
 
 
 def end_calls(choice: PostureChoice, over: Callable[[int, str], bool]) -> list[PostureStep]:
@@ -148,13 +157,18 @@ def release_change(choice: PostureChoice, change: PostureChange) -> PostureStep:
 
 
 def revert_trial(choice: PostureChoice, trial: TemporaryChange) -> PostureChoice:
-    axes = dict(choice.axes)
-    for axis, value in trial.before.items():
-        if value is None:
-            axes.pop(axis, None)
-        else:
-            axes[axis] = value
-    return replace(choice, axes=axes, trials=tuple(one for one in choice.trials if one.change.id != trial.change.id))
+    restored = restore_values(choice, trial, trial.before)
+    return replace(restored, trials=tuple(one for one in choice.trials if one.change.id != trial.change.id))
+
+
+def restore_values(choice: PostureChoice, trial: TemporaryChange, among: Collection[str]) -> PostureChoice:
+    """Bring back, among these axes, what they had before the temporary change."""
+    over = {axis: value for axis, value in trial.before.items() if axis in among}
+    axes = {axis: value for axis, value in choice.axes.items() if axis not in over}
+    unasked = {axis: value for axis, value in choice.unasked.items() if axis not in over}
+    axes |= {axis: value for axis, value in over.items() if value is not None}
+    unasked |= {axis: value for axis, value in trial.unasked.items() if axis in over}
+    return replace(choice, axes=axes, unasked=unasked)
 
 
 def drop_changes(choice: PostureChoice, ids: Iterable[str]) -> list[PostureStep]:
@@ -253,5 +267,14 @@ def list_coming_choices(choice: PostureChoice, change: PostureChange) -> Iterato
     for one in choice.waiting:
         if not one.unconfirmed:
             axes = {axis: value for axis, value in one.axes.items() if not is_axis_kept(axis, value, change)}
-            choice = replace(choice, axes={**choice.axes, **axes})
+            choice = set_values(choice, replace(one, axes=axes))
             yield choice
+
+
+def remove_settled_axes(choice: PostureChoice | None, now: Iterable[Posture], change: PostureChange) -> PostureChange:
+    """Leave out the values that hold already, unless something pending or temporary would end them."""
+    trials, waiting = (choice.trials, choice.waiting) if choice else ((), ())
+    unsettled = {axis for trial in trials for axis in trial.before} | {axis for one in waiting for axis in one.axes}
+    changed = {axis for axis, value in change.axes.items() for one in now if getattr(one, axis) != value}
+    left = {axis: value for axis, value in change.axes.items() if axis in unsettled | changed}
+    return replace(change, axes=left)

@@ -4,45 +4,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from mcp_server.model.posture import (
-    AXES,
-    AiMode,
-    ChangeScope,
-    ModelMode,
-    Posture,
-    PostureChange,
-    PostureChoice,
-    Profile,
-    RunControl,
-    Value,
-    WorkMode,
-)
+from mcp_server.model.posture import AXES, ChangeScope, Posture, PostureChange, PostureChoice, Value, is_wider
 from mcp_server.policy.posture import is_axis_kept
-
-WIDTHS: Mapping[str, Mapping[Value, int]] = {
-    "work_mode": {
-        WorkMode.PLAN: 0,
-        WorkMode.REVIEW: 0,
-        WorkMode.RESEARCH: 0,
-        WorkMode.CHAT: 1,
-        WorkMode.BUILD: 2,
-        WorkMode.REPAIR: 2,
-    },
-    "run_control": {RunControl.MANUAL: 0, RunControl.ASSISTED: 1, RunControl.AUTONOMOUS: 2},
-    "profile": {profile: profile.rank for profile in Profile},
-    "model_mode": dict.fromkeys(ModelMode, 0),
-    "ai_mode": {AiMode.CHAT: 0, AiMode.AGENT: 1},
-    "reasoning": {True: 0, False: 1},
-}
-"""How much each value allows: reading, asking first, acting. Having to reason first is narrower."""
-
-
-def is_wider(axis: str, value: Value, current: Value) -> bool:
-    """True if the value allows more. A value without a width counts as wider than any other."""
-    widths = WIDTHS.get(axis, {})
-    if value == current:
-        return False
-    return value not in widths or current not in widths or widths[value] > widths[current]
 
 
 def is_widening(posture: Posture, axes: Mapping[str, Value]) -> bool:

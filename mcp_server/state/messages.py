@@ -32,6 +32,14 @@ def drop_note(tx: Transaction, id: str) -> None:
     tx.run("DELETE FROM messages WHERE id = :id", id=escape_for_model(id))
 
 
+def rewrite_note(tx: Transaction, id: str, text: str) -> None:
+    """Give a note another text, if there is such a note. It stays where it is, read or not."""
+    row = tx.fetch_one("SELECT body FROM messages WHERE id = :id", id=escape_for_model(id))
+    if row:
+        body = json.dumps({**json.loads(row["body"]), "text": text})
+        tx.run("UPDATE messages SET body = :body WHERE id = :id", body=body, id=escape_for_model(id))
+
+
 def load_messages(view: View) -> Sequence[Message]:
     return [_message_from_row(row) for row in view.fetch_all("SELECT * FROM messages ORDER BY number")]
 

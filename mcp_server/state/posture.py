@@ -72,8 +72,8 @@ def _choice_from_row(view: View, row: Mapping[str, Any]) -> PostureChoice:
 def _parse_claims(found: Mapping[str, Any]) -> dict[str, Value]:
     """Parse what such a row claims was chosen. If a value is tried for one unit, use the narrower of it and the one it
     reverts to."""
-    trials = [one["before"] for one in found.get("trials", ())]
-    return _merge_narrowest([found["axes"], *trials, found.get("claims", {})])
+    trials = [said for one in found.get("trials", ()) for said in (one["before"], one.get("unasked", {}))]
+    return _merge_narrowest([found["axes"], *trials, found.get("unasked", {}), found.get("claims", {})])
 
 
 def _merge_narrowest(said: Iterable[Mapping[str, Any]]) -> dict[str, Value]:
@@ -103,9 +103,15 @@ def build_choice_fields(one: PostureChoice) -> dict[str, Any]:
         "epoch": one.epoch,
         "waiting": [_build_change_fields(change) for change in one.waiting],
         "trials": [
-            {"change": _build_change_fields(trial.change), "before": dict(trial.before)} for trial in one.trials
+            {
+                "change": _build_change_fields(trial.change),
+                "before": dict(trial.before),
+                **({"unasked": dict(trial.unasked)} if trial.unasked else {}),
+            }
+            for trial in one.trials
         ],
         **({"claims": dict(one.claims)} if one.claims else {}),
+        **({"unasked": dict(one.unasked)} if one.unasked else {}),
     }
 
 
@@ -120,7 +126,7 @@ def _build_change_fields(one: PostureChange) -> dict[str, Any]:
         "calls": [list(call) for call in one.calls],
         "unconfirmed": one.unconfirmed,
         "asked": one.asked,
-        **({name: value for name in ("units", "tries") if (value := getattr(one, name))}),
+        **({name: value for name in ("units", "tries", "unasked") if (value := getattr(one, name))}),
     }
 
 
@@ -131,11 +137,14 @@ def _parse_choice(found: Mapping[str, Any]) -> PostureChoice:
         waiting=tuple(_parse_change(one) for one in found["waiting"]),
         trials=tuple(
             TemporaryChange(
-                _parse_change(one["change"]), {axis: _parse_value(axis, value) for axis, value in one["before"].items()}
+                _parse_change(one["change"]),
+                {axis: _parse_value(axis, value) for axis, value in one["before"].items()},
+                _parse_axes(one.get("unasked", {})),
             )
             for one in found["trials"]
         ),
         claims=_parse_axes(found.get("claims", {})),
+        unasked=_parse_axes(found.get("unasked", {})),
     )
 
 

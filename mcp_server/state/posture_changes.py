@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from mcp_server.model.posture import AXES, ChangeScope, ChangeSource, PostureChange, PostureChoice, format_value
 from mcp_server.model.tools import READING
 from mcp_server.policy import posture
+from mcp_server.policy.badge import describe_wish
 from mcp_server.policy.posture import PostureStep, ProcessWork
 from mcp_server.state.engine.rows import OutcomeRow, RowKind, VersionMoved
 from mcp_server.state.engine.transaction import Transaction, View
@@ -111,7 +112,7 @@ def confirm_change(
     found = posture.find_confirmable_change(current, id, tx.clock.now_ns()) if current else None
     if current is None or found is None:
         return None
-    change = replace(found, unconfirmed=False, door=door, tries=0)
+    change = replace(found, unconfirmed=False, door=door, tries=0, unasked=False)
     if door is ChangeSource.TERMINAL:
         from mcp_server.state import messages  # as above
 
@@ -210,14 +211,35 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
             record_transition(
                 tx, build_ledger_choice(before), build_ledger_choice(after), {**whose, **why, "change": turn.change.id}
             )
+    if any(one.unconfirmed for one in turns[0].before.waiting):
+        _close_notes(tx, turns)
     keep_choice(tx, principal, now)
     return now
+
+
+def _close_notes(tx: Transaction, turns: Sequence[PostureStep]) -> None:
+    """Say in the message about a request that it is no longer open, so that it offers no command that would fail."""
+    from mcp_server.state import messages  # as above
+
+    for turn in turns:
+        left = {one.id for one in turn.after.waiting}
+        for one in turn.before.waiting:
+            if not one.unconfirmed or one.id in left:
+                continue
+            if one.id != turn.change.id:
+                why = "a newer choice or request replaced it"
+            elif turn.event in ("dropped", RUN_COMPLETED, STOPPED):
+                why = "you cancelled it" if turn.event == "dropped" else turn.event
+            else:
+                continue  # it was answered, and whoever took the answer says so
+            wish = f"Nothing was changed by the request {one.id} ({describe_wish(one)}): {why}."
+            messages.rewrite_note(tx, f"request-{one.id}", wish)
 
 
 def build_ledger_choice(one: PostureChoice) -> dict[str, object]:
     """Build a choice as the ledger records it: what was chosen, and what is pending."""
     waiting = [f"{', '.join(describe_change(change)) or 'next'}, {change.scope}" for change in one.waiting]
-    return {**one.axes, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
+    return {**one.axes, **one.unasked, "epoch": one.epoch, **({"waiting": waiting} if waiting else {})}
 
 
 def describe_change(change: PostureChange) -> list[str]:

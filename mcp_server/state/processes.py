@@ -47,6 +47,13 @@ def is_process_gone(pid: int, start_time: str) -> bool:
     return status.start_time != start_time or status.state in ("Z", "X")
 
 
+def has_ended_or_changed(pid: int, start_time: str) -> bool:
+    """Is a process number that is in use that of a zombie, or of another process than the one that started at this
+    time? False if we cannot tell. `start_time`: empty if unknown."""
+    status = _read_status(pid)
+    return status.state in ("Z", "X") or ("" not in (start_time, status.start_time) and status.start_time != start_time)
+
+
 def find_ancestors(pid: int) -> dict[int, str]:
     """Find its parent, the parent's parent, and so on, as far as we can see them, and when each started."""
     ancestors: dict[int, str] = {}

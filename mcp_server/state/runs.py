@@ -34,10 +34,11 @@ def load_holds(view: View) -> dict[tuple[str, str], Hold]:
 
 def load_active_holds(view: View) -> dict[tuple[str, str], Hold]:
     """Load the holds that still apply; one on a single run ends with that run."""
-    return {key: hold for key, hold in load_holds(view).items() if not (hold.run and _is_delivered(view, hold.run))}
+    return {key: hold for key, hold in load_holds(view).items() if not (hold.run and is_delivered(view, hold.run))}
 
 
-def _is_delivered(view: View, run: str) -> bool:
+def is_delivered(view: View, run: str) -> bool:
+    """Was the run completed?"""
     sql = "SELECT seq FROM ledger WHERE run = :run AND kind = :kind LIMIT 1"
     return view.fetch_one(sql, run=escape_for_model(run), kind=RowKind.DELIVERY) is not None
 

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from mcp_server.model.parts import asdict
 from mcp_server.state.location import is_own_file, open_real_folder, write_private_file
-from mcp_server.state.processes import is_process_gone, read_start_time
+from mcp_server.state.processes import is_process_gone
 
 FOLDER = "servers"
 MAX_BYTES = 2 << 20
@@ -167,4 +167,4 @@ def _read_server(path: Path) -> Server | None:
         server = Server(**cast(dict[str, Any], fields))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return server if server.born and read_start_time(server.pid) == server.born else None
+    return server if server.born and not is_process_gone(server.pid, server.born) else None

@@ -6,7 +6,6 @@ committed without being acknowledged (a kill, a cancelled caller) stays in the l
 """
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -31,6 +30,7 @@ from mcp_server.state.engine.rows import (
     VersionMoved,
 )
 from mcp_server.state.engine.transaction import LOCK_SECONDS, StoreJob, StoreReply, Transaction, View
+from mcp_server.state.ids import make_process_name
 from mcp_server.state.writer import Writer
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Store:
     def open(cls, url: str, *, secrets: str | Path | None, clock: Clock, new_id: Callable[[], str]) -> "Store":
         """Returns at once; the writer opens the file when it is first needed, or on `wake`. `ready` says how that
         went."""
-        process = f"{os.getpid()}-{new_id()}"
+        process = make_process_name(new_id())
 
         def start(suspicion: str) -> "StateWorkspace":
             from mcp_server.state.engine.sqlite import path_from_url

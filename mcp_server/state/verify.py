@@ -21,6 +21,7 @@ from mcp_server.state.engine.chain import (
 )
 from mcp_server.state.engine.rows import Row, RowKind
 from mcp_server.state.engine.transaction import View
+from mcp_server.state.processes import has_ended_or_changed
 
 ROWS_PER_READ = 5000
 ROWS_BETWEEN_REPORTS = 1000
@@ -316,8 +317,9 @@ def find_unfinished_calls(view: View, among: int) -> list[int]:
 
 
 def is_process_running(process: str) -> bool:
-    """Does the process still run? Its name begins with its number; a reused number counts as running."""
-    number = process.partition("-")[0]
+    """Does the process still run? Its name begins with its number, and ends with its start time if that is known."""
+    name, _, born = process.partition("@")
+    number = name.partition("-")[0]
     if not number.isascii() or not number.isdigit() or not 0 < int(number) < 2**31:
         return False
     try:
@@ -326,4 +328,4 @@ def is_process_running(process: str) -> bool:
         return False
     except PermissionError:
         pass
-    return True
+    return not has_ended_or_changed(int(number), born.replace("_", " "))

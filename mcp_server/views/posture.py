@@ -63,13 +63,14 @@ def build_posture_view(
             narrowed=find_narrowing(PostureChoice.build_most_restricted(0), limits, lost, whose),
         )
     wished = choice.apply_to(limits.posture) if choice else limits.posture
-    origins |= dict.fromkeys(choice.axes if choice else (), "chosen")
+    chosen = choice.find_chosen_values(limits.posture) if choice else {}
+    origins |= dict.fromkeys(chosen, "chosen")
     origins |= dict.fromkeys(
         choice.find_narrowed_axes(limits.posture) if choice else (),
         LEAST if lost and is_rest_at_narrowest(choice) else NARROWED,
     )
     posture = wished.cap_profile(limits.get_ceiling(whose))
-    said = choice is not None and "profile" in (*choice.axes, *choice.narrowing_claims)
+    said = choice is not None and "profile" in (*chosen, *choice.narrowing_claims)
     if posture.profile is not (wished.profile if said else limits.start_profile):
         origins["profile"] = "the ceiling"
     return PostureView(posture, origins, choice, find_narrowing(choice, limits, lost, whose))

@@ -221,15 +221,17 @@ def replace_misshapen_answer(method: str) -> Mapping[str, Any]:
 
 def mend_answers(ctx: Context) -> Context:
     """Make every answer pass the SDK, which would refuse the whole request for a single misshapen one. Whether each
-    answer fits its own question is checked later."""
-    params = ctx.params or {}
+    answer fits its own question is checked later. A null is no answer, as if it were absent."""
+    params = {key: value for key, value in (ctx.params or {}).items() if (key, value) != ("inputResponses", None)}
     given, state = params.get("inputResponses"), params.get("requestState")
     if "inputResponses" in params and not isinstance(given, Mapping) and isinstance(state, str):
-        given = dict.fromkeys(json.loads(state).get("asked", ()))
+        given = dict.fromkeys(json.loads(state).get("asked", ()), "no object")
     if not isinstance(given, Mapping):
-        return ctx
+        return replace(ctx, params=params) if ctx.params else ctx
     answers = {
-        key: one if _is_readable_answer(one) else NO_ANSWER for key, one in cast(Mapping[str, Any], given).items()
+        key: one if _is_readable_answer(one) else NO_ANSWER
+        for key, one in cast(Mapping[str, Any], given).items()
+        if one is not None
     }
     return replace(ctx, params={**params, "inputResponses": answers})
 

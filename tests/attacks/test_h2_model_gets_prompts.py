@@ -135,7 +135,9 @@ def test_who_reads_and_types_widens_it_and_finds_a_message(workspace: Path, home
     wish = {"name": "mode", "arguments": {"value": "build", "options": "--autonomous"}}
     with client(workspace, home, era, able=FORM) as one:
         asked = question(one, wish, "prompts/get")
-        assert "work mode from plan to build, run control from manual to autonomous" in asked.params["message"]
+        assert "work mode from plan to build, run control from manual to autonomous" in " ".join(
+            asked.params["message"].split()
+        )
         assert asked.code not in json.dumps(asked.params["requestedSchema"])
         asked.read()
         # A wrong word, and then a no.

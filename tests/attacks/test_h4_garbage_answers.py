@@ -31,7 +31,7 @@ GARBAGE: dict[str, Any] = {
     "a decline with text": {"action": "decline", "content": "str"},
     "roots": {"roots": []},
 }
-NO_OBJECT = {"null": None, "text": "yes", "list": [1], "number": 5}
+NO_OBJECT = {"text": "yes", "list": [1], "number": 5}
 UNREADABLE = {
     "null": '"result":null',
     "text": '"result":"str"',
@@ -109,6 +109,19 @@ def test_what_is_no_object_is_no_answer(workspace: Path, home: Path, notes: Path
         answer = one.request("tools/call", DELETING | {"inputResponses": given, "requestState": asked.state})
         stays_open(answer, workspace, home)
         assert notes.exists()
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["every answer", "one answer"])
+def test_a_null_is_as_if_it_were_absent(workspace: Path, home: Path, notes: Path, whole: bool) -> None:
+    with client(workspace, home, MODERN) as one:
+        asked = question(one, DELETING)
+        for _ in range(4):
+            given = None if whole else {asked.key: None}
+            again = one.request("tools/call", DELETING | {"inputResponses": given, "requestState": asked.state})
+            assert again["result"]["resultType"] == "input_required"
+        assert notes.exists()
+        assert not asked.accept()["result"]["isError"]
+        assert not notes.exists()
 
 
 def test_garbage_without_the_question_is_asked_anew(workspace: Path, home: Path, notes: Path) -> None:

@@ -6,10 +6,12 @@ from mcp_server.calls.health import build_repair_axes, find_pending_repair
 from mcp_server.model.posture import ChangeSource, Posture, PostureChange, PostureChoice, Profile, WorkMode
 
 
+@pytest.mark.parametrize("work", list(WorkMode))
 @pytest.mark.parametrize("profile", list(Profile))
-def test_repair_never_widens(profile: Profile) -> None:
-    axes = build_repair_axes(Posture(profile=profile))
-    assert axes["work_mode"] is WorkMode.REPAIR
+def test_repair_never_widens(profile: Profile, work: WorkMode) -> None:
+    axes = build_repair_axes(Posture(profile=profile, work_mode=work), widens=False)
+    assert ("work_mode" in axes) is (work in (WorkMode.REPAIR, WorkMode.BUILD))
+    assert build_repair_axes(Posture(work_mode=work), widens=True)["work_mode"] is WorkMode.REPAIR
     assert profile.covers(Profile(axes.get("profile", profile)))
     assert Profile.NORMAL.covers(Profile(axes.get("profile", profile)))
 

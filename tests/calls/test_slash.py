@@ -35,11 +35,13 @@ def test_what_nobody_chose_yet_is_not_called_a_choice(chosen: bool, end: str) ->
     assert describe_change("Done.", Posture(), None, chosen).splitlines()[-1] == end
 
 
-def test_only_what_widens_is_asked_about() -> None:
+def test_the_question_shows_all_that_changes_and_from_what() -> None:
     change = PostureChange("c1", {"profile": Profile.TRUSTED, "work_mode": WorkMode.PLAN})
-    question = format_widening_question(Posture(profile=Profile.NORMAL), change)
-    assert "profile from normal to trusted" in question
-    assert "work mode" not in question
+    tried = Posture(profile=Profile.TRUSTED)
+    question = format_widening_question(tried, Posture(profile=Profile.NORMAL), change)
+    assert "work mode from build to plan, profile from normal to trusted (now)" in question
+    kept = format_widening_question(tried, tried, PostureChange("c1", {"profile": Profile.TRUSTED}))
+    assert "profile trusted, instead of a narrower value that is pending (now)" in kept
 
 
 def test_an_argument_completes_what_it_knows() -> None:

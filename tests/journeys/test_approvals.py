@@ -234,6 +234,16 @@ def test_a_sealed_yes_runs_one_call_once(ground: Ground, here: Served) -> None:
         assert other.exists()
 
 
+def test_an_answer_after_another_connections_complete_is_told_so(workspace: Path, home: Path) -> None:
+    (workspace / "late.txt").write_text("1")
+    with served(workspace, home, *DATA) as here, raw(here, era=MODERN, able=FORM) as one, raw(here) as other:
+        asked = read(one, deleting("late.txt"))
+        assert not other.call("complete", final_answer="done")["isError"]
+        late = one.request("tools/call", answered(asked, deleting("late.txt")))
+        assert "does not count: the run it was asked in was completed. Nothing ran." in said(late)
+        assert (workspace / "late.txt").exists()
+
+
 def test_a_no_is_not_turned_into_a_yes(ground: Ground, here: Served) -> None:
     path = ground.file("no.txt")
     with raw(here, era=MODERN, able=FORM) as one:

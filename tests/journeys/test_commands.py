@@ -172,7 +172,7 @@ def test_raising_asks_and_only_what_was_typed_raises(here: Here, era: str, scope
     with here.speaker("alice", era=era, able=FORM) as one:
         for reply in NOBODYS:
             asked = question(one, wish, "prompts/get")
-            assert f"profile from normal to trusted ({scope})" in asked.params["message"]
+            assert f"profile from normal to trusted ({scope})" in " ".join(asked.params["message"].split())
             said = words(asked.answer(reply))
             assert "Nothing changes until the user confirms it at a terminal" in said
             assert "The user chose this" not in said

@@ -212,6 +212,15 @@ def test_the_gate_never_raises_the_profile(menugate: Type, place: Path, home: Pa
     assert value == ("restricted" if profile == "restricted" else "normal")
 
 
+@pytest.mark.parametrize("mode", ["plan", "review", "chat"])
+def test_the_gate_never_allows_more_than_the_work_mode(menugate: Type, place: Path, home: Path, mode: str) -> None:
+    config(home, "health: auto\n")
+    menugate(f"mode {mode} --permission-profile trusted")
+    sql(place, TAMPER)
+    menugate("doctor fix")
+    assert f"{mode} | autonomous | normal" in menugate("status").out
+
+
 def test_a_server_that_finds_its_ledger_cut_turns_to_repair(menugate: Type, place: Path, home: Path) -> None:
     config(home, "health: auto\n")
     menugate("profile trusted")

@@ -218,6 +218,7 @@ def test_the_sealed_state_leads_back_to_its_own_call_alone(here: Served, clock: 
     "given",
     [
         {"other": ACCEPTED["message"]},
+        {"message": None},
         {},
     ],
 )
@@ -228,7 +229,7 @@ def test_an_answer_to_something_else_is_asked_for_again(here: Served, clock: Lat
         assert again["result"]["resultType"] == "input_required"
 
 
-@pytest.mark.parametrize("given", [{"action": "perhaps"}, {"content": {"answer": "this"}}, {}, None, "this"])
+@pytest.mark.parametrize("given", [{"action": "perhaps"}, {"content": {"answer": "this"}}, {}, "this"])
 def test_an_answer_that_cannot_be_read_is_none(here: Served, clock: Later, given: Any) -> None:
     with raw(here, era=MODERN, able=FORM) as one:
         state = question(one, clock)

@@ -86,6 +86,56 @@ def test_a_form_that_nobody_answers_leaves_the_request_to_the_terminal(way: str,
     assert "Confirmed: profile trusted, now." in typed(workspace, home, "steer", "--confirm", id)
 
 
+@pytest.mark.parametrize("end", ["less", "another", "complete", "stop", "cancel", "terminal"])
+def test_no_message_offers_to_confirm_what_is_no_longer_open(end: str, workspace: Path, home: Path) -> None:
+    with pipe(workspace, home) as one:
+        one.hello("claude-code")
+        one.call("menu_list")
+        one.request("prompts/get", raising())
+        (id,) = coming(workspace, home)
+        if end == "less":
+            assert "it is in force" in words(one.request("prompts/get", raising("restricted")))
+        elif end == "another":
+            one.request("prompts/get", raising("unrestricted"))
+        elif end == "complete":
+            done = one.call("complete", final_answer="done")
+            assert not done["isError"], done
+        else:
+            lines = {"stop": ["stop"], "cancel": ["steer", "--cancel", id], "terminal": ["profile", "restricted"]}
+            typed(workspace, home, *lines[end])
+        wait_until(lambda: id not in coming(workspace, home))
+    left = typed(workspace, home, "messages", "--all")
+    assert f"--confirm {id}" not in left
+    assert (f"Nothing was changed by the request {id}" in left) is (end != "another")
+    assert typed_whole(workspace, home, "steer", "--confirm", id).code == 1
+
+
+def test_the_terminal_shows_the_whole_change_before_it_confirms(workspace: Path, home: Path) -> None:
+    typed(workspace, home, "mode", "review")
+    with pipe(workspace, home) as one:
+        one.hello("claude-code")
+        options = "--permission-profile unrestricted --ai-mode agent --model-mode deep"
+        said = one.request("prompts/get", {"name": "mode", "arguments": {"value": "plan", "options": options}})
+        (id,) = coming(workspace, home)
+        assert f"`menugate steer --confirm {id}`" in words(said)
+        for answer in ("", "n", "confirm"):
+            left = typed_whole(workspace, home, "steer", "--confirm", id, answer=answer)
+            assert (left.code, "nothing was changed; the request is still open" in left.err) == (1, True)
+            assert "  > /mode in claude-code\n" in left.out
+            for line in (
+                "work mode from review to plan",
+                "profile from normal to unrestricted (allows more)",
+                "model mode from smart to deep",
+            ):
+                assert f"\n  {line}\n" in left.out
+        assert "normal" in typed(workspace, home, "profile")
+        assert coming(workspace, home) == [id]
+        done = typed_whole(workspace, home, "steer", "--confirm", id, answer="y")
+        assert "plan | autonomous | unrestricted | deep" in done.out
+        gone = typed_whole(workspace, home, "steer", "--confirm", id, answer="y")
+        assert (gone.code, "[y/N]" in gone.out) == (1, False)
+
+
 @pytest.mark.parametrize("end", ["complete", "stop", "stop at a terminal"])
 @pytest.mark.parametrize("way", ["stdio legacy", f"stdio {MODERN}", f"http {MODERN}"])
 def test_a_request_ends_with_the_run(way: str, end: str, workspace: Path, home: Path) -> None:

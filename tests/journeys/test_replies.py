@@ -74,6 +74,23 @@ def reply(menugate: Menugate, id: str, text: str = "The second.") -> None:
 
 
 @pytest.mark.parametrize("way", ["stdio legacy", "http legacy", "sse legacy"])
+def test_the_end_of_the_run_ends_the_waiting(workspace: Path, home: Path, menugate: Menugate, way: str) -> None:
+    with connected(workspace, home, way) as one:
+        one.call("menu_list")
+        asked = question(one, ASK)
+        if isinstance(one, RawClient):
+            assert not one.call("complete", final_answer="done")["isError"]
+        else:
+            # On one stream, what waits may end before this.
+            one.send("tools/call", {"name": "complete", "arguments": {"final_answer": "done"}})
+        told = asked.wait()
+        assert said(told).startswith("The run was completed before the user answered. The message is kept as ")
+        id = told["result"]["structuredContent"]["id"]
+        reply(menugate, id)
+        assert "The second." in brought(one, id)
+
+
+@pytest.mark.parametrize("way", ["stdio legacy", "http legacy", "sse legacy"])
 def test_a_reply_ends_the_waiting_and_takes_the_form_back(
     workspace: Path, home: Path, menugate: Menugate, way: str
 ) -> None:
@@ -125,6 +142,22 @@ def test_the_call_made_again_gets_the_reply(
         assert "The second" not in said(one.call("think", content="so far"))
     (kept,) = messages(menugate)
     assert kept["reply"]["text"] == "The second."
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("answer", [["x"], 5, True, {"text": "x"}], ids=str)
+def test_an_answer_that_is_no_text_does_not_reach_the_model(
+    workspace: Path, home: Path, menugate: Menugate, era: str, answer: Any
+) -> None:
+    with connected(workspace, home, f"stdio {era}") as one:
+        asked = question(one, ASK)
+        asked.read()
+        told = asked.answer({"action": "accept", "content": {"answer": answer}})
+        assert told["result"]["structuredContent"]["answer"] is None
+        if not isinstance(answer, dict):
+            assert said(told).startswith("The client was asked and sent something that is no text.")
+    (kept,) = messages(menugate)
+    assert kept["reply"] is None
 
 
 @pytest.mark.parametrize("era", ERAS)

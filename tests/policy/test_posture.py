@@ -12,14 +12,19 @@ from msgspec.structs import replace
 
 from mcp_server.model.posture import (
     AXES,
+    NARROWEST_FIRST,
+    AiMode,
     ChangeScope,
     ChangeSource,
+    Posture,
     PostureChange,
     PostureChoice,
     Profile,
+    RunControl,
     Value,
     WorkMode,
     format_value,
+    is_wider,
 )
 from mcp_server.policy import posture
 from mcp_server.policy.phrases import NAMES, find_axis, parse_axis_value
@@ -71,8 +76,9 @@ def wish(words: list[str]) -> tuple[PostureChange, ProcessWork]:
         scope,
         session=session,
         unconfirmed="unconfirmed" in words,
+        unasked="unasked" in words,
     )
-    return replace(change, unconfirmed="unconfirmed" in words), ProcessWork(calls, "unit" in words)
+    return change, ProcessWork(calls, "unit" in words)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
@@ -84,6 +90,7 @@ def test_what_becomes_of_it(case: dict[str, Any]) -> None:
     waits = [f"{NAMES[axis][0]} {format_value(one.axes[axis])}" for one in choice.waiting for axis in one.axes]
     assert waits == [word.replace("model ", "model-mode ") for word in case.get("waits", [])]
     assert bool(choice.trials) is case.get("reverts", False)
+    assert {axis: format_value(value) for axis, value in choice.unasked.items()} == case.get("unasked", {})
 
 
 SAMPLES: list[dict[str, Value]] = [
@@ -140,6 +147,41 @@ def test_only_what_was_asked_for_ever_holds_and_each_axis_waits_once(events: lis
         assert len(wishes) == len(set(wishes))
         tried = [axis for trial in choice.trials for axis in trial.before]
         assert len(tried) == len(set(tried))
+
+
+OPERATORS = st.builds(
+    Posture,
+    work_mode=st.sampled_from(WorkMode),
+    run_control=st.sampled_from(RunControl),
+    profile=st.sampled_from(Profile),
+    ai_mode=st.sampled_from(AiMode),
+    reasoning=st.booleans(),
+)
+
+
+def asking_nobody(picks: dict[str, int], scope: ChangeScope) -> PostureChange:
+    axes = {axis: NARROWEST_FIRST[axis][pick % len(NARROWEST_FIRST[axis])] for axis, pick in picks.items()}
+    return replace(asking(axes, scope, "", False), unasked=True)
+
+
+UNASKED = st.builds(
+    asking_nobody,
+    st.dictionaries(st.sampled_from(list(AXES)), st.integers(0, 5), min_size=1),
+    st.sampled_from(ChangeScope),
+)
+UNASKED_EVENTS = st.one_of(st.tuples(st.just("ask"), UNASKED, st.booleans()), ENDINGS)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(UNASKED_EVENTS, max_size=8), OPERATORS)
+def test_what_nobody_was_asked_about_allows_no_more_whatever_the_operator_sets(
+    events: list[tuple[Any, ...]], operator: Posture
+) -> None:
+    choice = PostureChoice()
+    for event in events:
+        choice = after(choice, stepped(choice, event))
+        held = choice.apply_to(operator)
+        assert not [axis for axis in AXES if is_wider(axis, getattr(held, axis), getattr(operator, axis))]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -12,6 +12,7 @@ from mcp_server.config.stages import load_work_modes
 from mcp_server.model.posture import (
     AXES,
     NARROWEST_FIRST,
+    WIDTHS,
     AiMode,
     ChangeScope,
     ModelMode,
@@ -22,10 +23,11 @@ from mcp_server.model.posture import (
     RunControl,
     Value,
     WorkMode,
+    is_wider,
     list_axis_words,
 )
 from mcp_server.model.tools import READING, Effect
-from mcp_server.policy.posture_width import WIDTHS, get_narrower_posture, is_delaying_narrowing, is_widening, is_wider
+from mcp_server.policy.posture_width import get_narrower_posture, is_delaying_narrowing, is_widening
 
 VALUES: dict[str, tuple[Value, ...]] = {
     axis: (True, False) if kind is bool else list_axis_words(kind) for axis, kind in AXES.items()

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from mcp_server.model.processes import MARK
+from mcp_server.state.ids import make_process_name
 from mcp_server.state.processes import (
     find_ancestors,
     get_own_pid,
@@ -11,6 +12,7 @@ from mcp_server.state.processes import (
     read_server_mark,
     read_start_time,
 )
+from mcp_server.state.verify import is_process_running
 
 
 def test_a_process_is_the_same_while_it_began_at_the_same_time() -> None:
@@ -29,6 +31,21 @@ def test_one_that_ended_is_gone_also_before_anybody_asked_how() -> None:
         assert is_process_gone(child.pid, since), "a zombie"
     assert read_start_time(child.pid) == ""
     assert is_process_gone(child.pid, since)
+
+
+def test_a_process_runs_by_its_name_while_it_is_that_process() -> None:
+    name = make_process_name()
+    number, _, rest = name.partition("-")
+    id, at, born = rest.partition("@")
+    assert (int(number), at, born) == (os.getpid(), "@", read_start_time(os.getpid()).replace(" ", "_"))
+    assert is_process_running(name)
+    assert is_process_running(f"{number}-{id}"), "an older menugate writes no start time"
+    assert not is_process_running(f"{number}-{id}@1"), "the number is in use again"
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        assert is_process_running(f"{child.pid}-{id}")
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_process_running(f"{child.pid}-{id}"), "a zombie"
 
 
 def test_who_started_whom() -> None:

@@ -56,6 +56,8 @@ NO_ANSWER = {
     "decline": "Asked the user, who declined to answer",
     "cancel": "Asked the user, who closed the question without an answer",
     "timeout": "Asked the user, who did not answer in time",
+    "ended": "The run was completed before the user answered",
+    "misshapen": "The client was asked and sent something that is no text",
     "automatic": "The client answered by itself within a second, before the user could have read the question",
 }
 
