@@ -50,6 +50,7 @@ def build_question_fields(approval: Approval) -> dict[str, Any]:
         "parts": None,
         "targets": None,
         "rule": None,
+        "once_because": None,
         **approval.details,
     }
 
