@@ -211,6 +211,12 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
                 tx, build_ledger_choice(before), build_ledger_choice(after), {**whose, **why, "change": turn.change.id}
             )
     keep_choice(tx, principal, now)
+    left = {one.id for one in now.waiting}
+    if gone := [one.id for one in turns[0].before.waiting if one.unconfirmed and one.id not in left]:
+        from mcp_server.state import messages  # as above
+
+        for id in gone:
+            messages.close_note(tx, id)
     return now
 
 
