@@ -11,6 +11,7 @@ from tools.shell import kept_shell, shells
 from tools.shell.current_folder import NUL, raise_if_elsewhere
 from tools.shell.definitions import LONGEST, BashArguments
 from tools.shell.hints import format_hints, format_network_hint
+from tools.shell.offline_lines import MANAGERS
 from tools.shell.output import make_readable
 from tools.shell.shells import ShellSession
 
@@ -127,7 +128,7 @@ async def _type_line(ctx: Context, shell: ShellSession, line: str, limit: float)
     code = rest.split("\n", 1)[0].strip()
     notes = (
         f"[in shell {shell.id}]",
-        format_hints(ctx, line, text, code != "0"),
+        format_hints(ctx, line, text, code != "0") if code != "0" or MANAGERS.search(line) else "",
         format_planted_warning(await shell.find_newly_planted()),
     )
     return build_answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
@@ -177,11 +178,12 @@ def get_time_limit(args: BashArguments, usual: float, longest: float) -> float:
 
 def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
     """Return what it printed, and why it failed if it did."""
+    line = shell.command or shell.child.line or ""
     late = "[stopped: it exceeded its time limit]" if shell.over_time else ""
     notes = (
         late,
         shell.describe_hidden(),
-        format_hints(ctx, shell.command or shell.child.line or "", text, bool(shell.code)),
+        format_hints(ctx, line, text, bool(shell.code)) if shell.code or MANAGERS.search(line) else "",
         format_planted_warning(shell.planted) if shell.planted else "",
     )
     return build_answer(shell, text, shell.code, "\n".join(filter(None, notes)))

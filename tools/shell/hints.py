@@ -7,7 +7,7 @@ from mcp_server.model.context import Context
 from mcp_server.model.shell import WordRole
 from mcp_server.model.text import quote_text
 from tools.shell.lines import read_line
-from tools.shell.offline_lines import find_download
+from tools.shell.offline_lines import MANAGERS, find_download
 from tools.shell.starters import STARTERS
 from tools.shell.surroundings import look_around
 
@@ -61,7 +61,7 @@ def format_network_hint(ctx: Context, line: str) -> str:
 
 def find_line_download(ctx: Context, text: str) -> str:
     """Return the first command of the line that may download; empty if none is known to."""
-    line = read_line(text)
+    line = read_line(text) if MANAGERS.search(text) else None
     around = look_around(ctx)
     for command in line.list_commands() if line else ():
         words = tuple(word.text for word in command.words if word.role is WordRole.WORD)

@@ -72,6 +72,8 @@ INSTALLING: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("npx", "uvx", "bunx"), frozenset(("",))),
 }
 """Package managers, with the subcommands that download what is not there yet."""
+MANAGERS = re.compile(rf"\b(?:{'|'.join(INSTALLING)})\b")
+"""A line without any of these downloads no package that is known of here."""
 PIP = re.compile(r"(?:python(?:3(?:\.\d+)?)? -m|uv) (?=pip )")
 LOCAL = re.compile(r"--(?:offline|no-index|dry-run|help|version)|-h")
 
