@@ -1,6 +1,7 @@
 """How does a question say what would be lost?"""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from mcp_server.calls.approval_arguments import format_value, to_field
@@ -23,10 +24,14 @@ DOES: Mapping[str, str] = {
     **dict.fromkeys(("overwrites", "replaces", "relinks", "overwrites in", "discards", "resets"), "overwrites"),
 }
 ALTERED = ", unless an earlier part of the line changes that"
+PLAINLY_QUOTED = re.compile(r'"[^"\\`]*"')
+INSIDE = "/…"
+"""Stands behind a word for files in what it means."""
 STRAYED = ", in a folder that is not known before the line runs"
 
 
-def format_loss(measured: MeasuredLoss, redactor: Redactor) -> str:
+def format_loss(measured: MeasuredLoss, redactor: Redactor, stated: Collection[str] = ()) -> str:
+    """`stated`: files whose size the question gives already."""
     loss, size = measured
     name, does = format_value(size.path, redactor), DOES[loss.does]
     if size.kind == UNKNOWN:
@@ -37,7 +42,8 @@ def format_loss(measured: MeasuredLoss, redactor: Redactor) -> str:
     if loss.doubt == "folder" or loss.does in IN_FOLDER:
         does = f"may {does.removesuffix('s')}"
     if size.kind == "missing":
-        return f"there is nothing at {name} now{after}"
+        made = f"{does} what an earlier part of the line may make at {name}, where there is nothing now"
+        return made if after else f"there is nothing at {name} now"
     if loss.does in BY_GIT:
         return f"{_format_for_git(measured, name)}{after}"
     if size.kind == "folder":
@@ -46,6 +52,8 @@ def format_loss(measured: MeasuredLoss, redactor: Redactor) -> str:
             return f"{does} files that match in {where}, at most {_format_content(size)}{after}"
         files = "files in " if loss.does in IN_FOLDER else ""
         return f"{does} {files}{where}, now {_format_content(size)}{after}"
+    if size.kind == "file" and size.path in stated:
+        return f"{does} the file {name}{after}"
     if size.kind == "file":
         return f"{does} the file {name}, now {format_count(size.size, 'byte')}, {TRACKING[size.tracking]}{after}"
     return f"{does} {name}, a {size.kind}{after}"
@@ -57,7 +65,10 @@ def _format_unknown(measured: MeasuredLoss, redactor: Redactor) -> str:
         return "files that the line does not name"
     if measured.loss.doubt == "folder":
         return f"{format_value(path, redactor)}{STRAYED}"
-    return f"what bash makes of {format_value(path, redactor)}"
+    inside = ", or files in it" if path.endswith(INSIDE) else ""
+    path = path.removesuffix(INSIDE)
+    plain = path[1:-1] if PLAINLY_QUOTED.fullmatch(path) else path
+    return f"what bash makes of {format_value(plain, redactor)}{inside}"
 
 
 def _format_content(size: PathSize) -> str:

@@ -1,7 +1,7 @@
 """What does each part of the call do, what would be lost by it, and which one made it ask?"""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ PARTS = "the parts"
 """A key among the places a call leads to. No argument has this name."""
 PARTS_HEAD = "What the line does:"
 MOST_LOSSES = 5
-DOES = {"reads": "reads", "builds": "builds or tests"}
+DOES = {"reads": "reads", "builds": "needs no approval"}
 
 
 class ShownPart(NamedTuple):
@@ -74,7 +74,8 @@ def _measure_losses(part: CallPart, jail: Jail, until: float) -> Iterator[Measur
             yield measured
 
 
-def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor) -> Iterator[str]:
+def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor, stated: Collection[str] = ()) -> Iterator[str]:
+    """`stated`: files whose size the question gives already."""
     if len(shown) < 2 and not any(one.losses or one.own for one in shown):
         return
     yield PARTS_HEAD
@@ -92,7 +93,7 @@ def format_part_lines(shown: Sequence[ShownPart], redactor: Redactor) -> Iterato
             runs.append(f"may mean something else after {format_value(part.after, redactor)}")
         # What the project brings may do more than read.
         says = "; ".join(runs if part.does == "reads" and runs else [says, *runs])
-        lost = "".join(f"; {format_loss(one, redactor)}" for one in losses)
+        lost = "".join(f"; {format_loss(one, redactor, stated)}" for one in losses)
         lost += f"; and {left:,} more" if (left := len(part.losses) - MOST_LOSSES) > 0 else ""
         yield f"  {format_value(part.text, redactor)}: {says}{lost}"
 

@@ -1,6 +1,7 @@
 """What does a question say?"""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from mcp_server.model.approvals import AnsweredBy, Approval, ApprovalMoment, App
 from mcp_server.model.policy import Decision
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.text import format_count, quote_as_json
-from mcp_server.model.tools import Arguments, Tool
+from mcp_server.model.tools import Arguments, Effect, Tool
 from mcp_server.policy.refusals import NEEDS_APPROVAL
 
 # What is the person shown? Who asks, which tool, what it would do, and with which arguments.
@@ -40,6 +41,7 @@ MOST_REASON = 600
 SERVER = "menugate"
 STANDS = "it stands on"
 """A key among the places a call leads to: the facts that decide what it does. No argument has this name."""
+NUMBER = re.compile(r"call (\d+) ")
 STANDS_ON = "At the moment (if this changes before the tool runs, you are asked again):"
 """No argument can write a line of its own, so none can forge this one."""
 BESIDE = "While this runs, which can change files before this call uses them (if that changes, you are asked again):"
@@ -57,6 +59,23 @@ SEEN = "what is there"
 """A fifth: what the paths lead to, for the person to see. Nothing is bound to it."""
 AGAIN = "why it is asked again"
 """A sixth: what has made an earlier approval of the same call void."""
+
+
+EFFECTS: Mapping[Effect, str] = {
+    Effect.NONE: "changes nothing",
+    Effect.SESSION: "changes only this session",
+    Effect.READ_LOCAL: "reads on this machine",
+    Effect.READ_REMOTE: "reads from other machines",
+    Effect.SPEND: "uses a service that may cost money",
+    Effect.WRITE_LOCAL: "changes files on this machine",
+    Effect.DESTROY_LOCAL: "deletes or replaces what is on this machine",
+    Effect.VCS_LOCAL: "changes the repository on this machine",
+    Effect.EXEC: "runs a command on this machine",
+    Effect.BROWSER_ACT: "acts in a browser",
+    Effect.REMOTE_WRITE: "changes something on another machine",
+    Effect.PRODUCTION_MUTATION: "changes something in production",
+    Effect.DELEGATE: "has another agent work",
+}
 
 
 def format_question(
@@ -90,7 +109,8 @@ def format_question(
         if name in leads:
             lines.append(f"    (its links lead to {format_value(leads[name], redactor)})")
     lines += _format_facts(leads, redactor)
-    parts = [*format_part_lines(leads.get(PARTS, ()), redactor)]
+    stated = {one.path for one in leads.get(SEEN, ()) if one.kind == "file"}
+    parts = [*format_part_lines(leads.get(PARTS, ()), redactor, stated)]
     size, more = len("\n".join(lines)), len("\n".join(parts))
     # The arguments say it as well, so this must not make a question too long for a form.
     return "\n".join(lines if size <= MOST_SHOWN - MORE < size + more else [*lines, *parts])
@@ -117,8 +137,10 @@ def get_facts(leads: Arguments) -> Mapping[str, str]:
         return leads.get(STANDS, {})
     # Then no file at all may change.
     last: ApprovalMoment = leads[MOMENT]
+    number = NUMBER.match(last.changed)
+    about = f"; `{SERVER} audit why {number[1]}` says more" if number else ""
     untold = {"files that it runs": f"menugate cannot tell: {leads[UNTOLD]}"}
-    return {**leads.get(STANDS, {}), **untold, "the last call that changed anything": last.changed}
+    return {**leads.get(STANDS, {}), **untold, "the last call that changed anything": f"{last.changed}{about}"}
 
 
 def _format_head(tool: Tool, decision: Decision, redactor: Redactor, again: str) -> Iterator[str]:
@@ -128,7 +150,8 @@ def _format_head(tool: Tool, decision: Decision, redactor: Redactor, again: str)
     yield f"Why: {mark_secrets(why, redactor)}"
     if again:
         yield f"You have approved this call before, but {mark_secrets(again, redactor)} since, so you are asked again."
-    yield f"Effect: {decision.demand.effect if decision.demand else tool.effect}"
+    effect = decision.demand.effect if decision.demand else tool.effect
+    yield f"Effect: {effect} ({EFFECTS[effect]})"
     for number, quote in enumerate(quotes, 1):
         yield from format_argument_lines(f"({number})", quote, redactor, quoted=False)
 
@@ -189,7 +212,7 @@ def build_scope_field(approval: Approval) -> Mapping[str, Any]:
     if not approval.wanted.lasting:
         return {}
     once, session = ApprovalScope.ONCE, ApprovalScope.SESSION
-    says = f"`{once}`: only this call. `{session}`: {approval.wanted.describe_session_scope()}."
+    says = f"`{once}`: only this call. `{session}`: {approval.describe_session_scope()}."
     chosen = {
         "type": "string",
         "title": "For how long",

@@ -28,7 +28,7 @@ from mcp_server.model.menus import CARRIERS, META_TOOLS, Mode
 from mcp_server.model.policy import Policy, RuleKind
 from mcp_server.model.results import Code, Problem
 from mcp_server.model.sessions import Session
-from mcp_server.model.text import format_list, shorten_text
+from mcp_server.model.text import shorten_text
 from mcp_server.model.tools import Arguments, Tool
 from mcp_server.policy.refusals import find_lost_mode, find_mode_with, format_enter_call
 from mcp_server.policy.rule_trees import find_paths_beneath, has_tree_rules
@@ -265,16 +265,17 @@ def advise_other_tools(call: ResolvedCall, problem: Problem, tools: tuple[str, .
     there = mode is not None and mode.name == call.live.session.mode
     if mode is None or not (call.request.listing.fixed or (call.handle and not there)):
         return problem
+    way_out = problem.way_out or ""
     if not call.request.listing.fixed:
-        way_out = (problem.way_out or "").replace(format_enter_call(mode), format_enter_call(mode, call.handle))
-        return replace(problem, way_out=way_out)
+        return replace(problem, way_out=way_out.replace(format_enter_call(mode), format_enter_call(mode, call.handle)))
     where = {} if there and call.handle else {"mode": mode.name}
     example = format_example_call(
         policy.tools[tools[0]], None, **where | ({"menu": call.handle} if call.handle else {})
     )
-    does = "does that, asking the user if necessary" if len(tools) == 1 else "do that, asking the user if necessary"
-    first = "" if len(tools) == 1 else "first call "
-    return replace(problem, way_out=f"Nothing ran. {format_list(tools, 'and')} {does}: {first}{example}")
+    # Only the entering goes: what the tools do, and what they don't, is the same for every client.
+    does = way_out.replace(f"{format_enter_call(mode)}, then ", "")
+    how = "Make the call like this" if len(tools) == 1 else "Make the first call like this"
+    return replace(problem, way_out=f"{does} {how}: {example}")
 
 
 def build_unknown_tool_problem(name: str, policy: Policy) -> Problem:

@@ -158,10 +158,8 @@ def run_approve(arguments: argparse.Namespace) -> int:
     question = find_question(settings, arguments.id)
     refuse_void(question)
     if arguments.for_session and not question.wanted.lasting:
-        raise CliError(
-            "this call can only be approved once: it destroys, acts elsewhere, contains a secret, or may run files "
-            "that menugate cannot tell. Leave out --for-session."
-        )
+        because = f": {why}" if (why := format_one_line(question.details.get("once_because") or "")) else ""
+        raise CliError(f"this call can only be approved once{because}. Leave out --for-session.")
     if question.is_unread and not question.is_lapsed(time.time_ns()):
         raise CliError(
             f"the question `{question.id}` is too long for a list or a form, and you have not seen all of it. "

@@ -12,6 +12,7 @@ from mcp_server.cli.output import KINDS, print_table, say
 from mcp_server.model.policy import Layer, Verdict
 from mcp_server.model.posture import Stage
 from mcp_server.model.text import format_count
+from mcp_server.views.glances import restore_words
 from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
@@ -100,11 +101,12 @@ def format_short_row(row: "Row", glance: str = "") -> list[str | tuple[str, str]
     parts = [str(text) for text in (glance or fields.get("tool"), fields.get("code")) if text]
     name = COLOURS.get("problem" if fields.get("ending") == "problem" else row.kind, "")
     kind = f"{row.kind:<10}"
+    said = restore_words(_describe_row(row), glance)
     return [
         (f"{row.seq:>6}  {format_time(row.at)}  ", "dim"),
         (kind, name) if name else kind,
         " ",
-        f"{' '.join(parts)}{'  ' if parts else ''}{_describe_row(row)}".replace("\n", " "),
+        f"{' '.join(parts)}{'  ' if parts else ''}{said}".replace("\n", " "),
     ]
 
 

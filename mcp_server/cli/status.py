@@ -12,6 +12,7 @@ from mcp_server.cli.servers import load_judgement
 from mcp_server.config.load import get_limits
 from mcp_server.model.text import format_count
 from mcp_server.policy.pending import MAX_LISTED
+from mcp_server.views.glances import restore_words
 from mcp_server.views.pending import PendingView, build_pending_view, format_owner, format_target_options
 from mcp_server.views.posture import NOT_YET, build_posture_view, open_state_reader, posture_to_json
 from mcp_server.views.status import (
@@ -113,7 +114,10 @@ def show_status(facts: dict[str, Any]) -> None:
         say("\nThe last calls that did not run:")
         for row in facts["refusals"]:
             say_foreign(f"{row['seq']:>6}  {row['at']}  {row['glance'] or row['tool']}", "", "> ")
-            say_prose(format_one_line(f"{row['code']}: {row['reason']}"), indent="        ")
+            say_prose(
+                format_one_line(f"{row['code']}: {restore_words(row['reason'] or '', row['glance'] or '')}"),
+                indent="        ",
+            )
 
 
 def describe_work(work: dict[str, Any]) -> str:

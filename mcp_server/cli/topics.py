@@ -14,9 +14,11 @@ class HelpTopic(NamedTuple):
 TOPICS: Mapping[str, HelpTopic] = {
     "approvals": HelpTopic(
         """
-Some calls need your approval: one that deletes files or changes production, one that an `ask` rule names, and every
-change under run control `manual`. If your host can show a question, it does. Otherwise the model gets
-APPROVAL_REQUIRED with an id, and you answer here.
+Most questions are about shell lines: below the profile `trusted`, `bash` asks about every line that menugate does not
+know to read, build, test or make only new files. Other calls need your approval as well: those that delete files or
+change production, that touch files which control other programs, that an `ask` rule names, every effect under run
+control `manual`, and every change in work mode `chat`. If your host can show a question, it does. Otherwise the model
+gets APPROVAL_REQUIRED with an id, and you answer here.
 
   menugate approvals
   menugate approve ID

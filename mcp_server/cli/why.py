@@ -9,6 +9,7 @@ from msgspec import Struct
 from mcp_server.cli.badge import describe_transition
 from mcp_server.cli.ledger import find_partner_row
 from mcp_server.cli.output import print_table, say
+from mcp_server.views.glances import restore_words
 from mcp_server.views.text import format_time
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _describe_axis(fields: Any, axis: str) -> str:
 
 def show_call_history(history: CallHistory) -> None:
     say((f"{history.call.kind} {history.call.seq}", "bold"), f"  {format_time(history.call.at)}")
-    print_table([(f"  {name}", text) for name, text in history.describe_parts()])
+    print_table([(f"  {name}", restore_words(text, history.glance)) for name, text in history.describe_parts()])
 
 
 def to_json(history: CallHistory) -> dict[str, Any]:

@@ -61,10 +61,15 @@ def find_run_targets(jail: Jail, run: RunFiles) -> RunTargets:
             break
     if len(files) > MOST_FILES:
         untold = untold or TOO_MANY_FILES
-    untold = untold or next((f"{quote_text(name)} is no file of the workspace" for name in wanted - scripts), "")
+    untold = untold or next((_describe_missing(jail, start, name) for name in sorted(wanted - scripts)), "")
     is_own = any(path.rpartition("/")[0] in run.folders for path in files)
     pinned = [path for path in files if path in starts] if run.alone else []
     return RunTargets([*files][:MOST_FILES], untold, run.loads or is_own or bool(untold), pinned)
+
+
+def _describe_missing(jail: Jail, start: str, name: str) -> str:
+    is_inside = any(_list_paths(jail, start, name))
+    return f"there is no file {quote_text(name)} now" if is_inside else f"{quote_text(name)} is outside the workspace"
 
 
 def iter_growing(folders: Mapping[str, None]) -> Iterator[str]:

@@ -127,8 +127,8 @@ class ApprovedCall(Struct, frozen=True):
     """The posture it was asked under, in words: servers with other flags have another posture in the same epoch."""
     moment: ApprovalMoment = ApprovalMoment()
 
-    def describe_session_scope(self) -> str:
-        """Say what a session approval covers, wherever it is offered or given."""
+    def describe_session_scope(self, names_files: bool = True) -> str:
+        """Say what a session approval covers, wherever it is offered or given. `names_files`: the question does."""
         similar = (
             f"every `{self.tool}` call with the effect `{self.effect}` that needs no profile above `{self.profile}`"
         )
@@ -138,7 +138,8 @@ class ApprovedCall(Struct, frozen=True):
             else f"{similar} and may be approved for a session"
         )
         if self.exact and self.moment.changed:
-            calls += ", while the files that the question names stay the same (files that these load may change)"
+            named = ", while the files that the question names stay the same (files that these load may change)"
+            calls += named if names_files else " (files that it loads may change)"
         return f"{calls}, in this session, until its run or stage ends, the posture changes or the approval expires"
 
     @classmethod
@@ -227,6 +228,13 @@ class Approval(Struct, frozen=True):
         """True if void or expired. A question asked in the future, because the clock was set back, counts as
         expired."""
         return bool(self.void) or not self.asked <= now < self.expires
+
+    def describe_session_scope(self) -> str:
+        """Say what an approval for the session covers."""
+        targets = self.details.get("targets")
+        return self.wanted.describe_session_scope(
+            targets is None or any(target.get("kind") == "file" for target in targets)
+        )
 
     @property
     def is_unread(self) -> bool:

@@ -50,6 +50,7 @@ def build_question_fields(approval: Approval) -> dict[str, Any]:
         "parts": None,
         "targets": None,
         "rule": None,
+        "once_because": None,
         **approval.details,
     }
 
@@ -67,6 +68,6 @@ def describe_scope(approval: Approval, scope: ApprovalScope) -> str:
         case ApprovalScope.ONCE:
             return "this call, once"
         case ApprovalScope.SESSION:
-            return approval.wanted.describe_session_scope()
+            return approval.describe_session_scope()
         case ApprovalScope.ALWAYS:
             return "this call and, by a rule, every later one exactly like it in this workspace"

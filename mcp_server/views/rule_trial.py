@@ -59,7 +59,8 @@ def find_asked_call(question: "Approval", tools: "Mapping[str, Tool]") -> AskedC
     if question.details.get("at_the_moment"):
         raise make_once_error("what this call does depends on more than its arguments", question)
     if not wanted.lasting:
-        raise make_once_error("this call destroys something, or touches something protected", question)
+        reason: str | None = question.details.get("once_because")
+        raise make_once_error(reason or "this call destroys something, or touches something protected", question)
     return AskedCall(question, tool, {field["name"]: field["value"] for field in fields})
 
 

@@ -73,6 +73,8 @@ WRITES = {
     ],
     "menugate profile trusted": [
         *("git commit --amend --no-edit", "git commit --fixup=HEAD", "git commit -p -m x"),
+        *("git commit --dry-run", "git commit -a --dry-run -m x", "git commit --short", "git rm -n x"),
+        *("git rm --cached -n x", "git rm -rn src", "git mv -n a b", "git mv --dry-run a b"),
         *(
             "git add -p",
             "git reset --hard",
@@ -103,9 +105,8 @@ LOOKS = [
     *("git notes list", "git reflog show main", "git submodule status", "git symbolic-ref HEAD", "git clean -n"),
     *("git fetch --dry-run", "git apply --check a.patch", "git branch --sort=-committerdate --format='%(refname)'"),
     *("git init sub && cd sub && git add .", "git clone . sub && git -C sub commit -m x", "git -C /tmp/r add ."),
-    *("git add -n .", "git add --dry-run .", "git add -nv .", "git stage -An", "git commit --dry-run"),
-    *("git commit -a --dry-run -m x", "git commit --short", "git rm -n x", "git rm --cached -n x", "git rm -rn src"),
-    *("git mv -n a b", "git mv --dry-run a b", "git prune -n", "git reflog expire -n --all", "git pull --dry-run"),
+    *("git add -n .", "git add --dry-run .", "git add -nv .", "git stage -An"),
+    *("git prune -n", "git reflog expire -n --all", "git pull --dry-run"),
     *("git remote prune --dry-run origin", "git replace -l", "git replace", "git rebase --show-current-patch"),
     *("git -c alias.z=add z", "timeout 5 git add -n .", "xargs git", "timeout git", "eval git", "find . -exec git"),
     *("git ls-files | xargs git branch --list", r"git grep 'a\b'", "git init", "git init && git add ."),
@@ -490,3 +491,32 @@ def test_a_list_that_stays_is_shown_the_whole_call(line: str, repository: Path, 
             again = said(one.call("menu_call", **call))
             assert not re.search("PROFILE_TOO_LOW|WRONG_MODE|do not fit", again), again
             fine(one.call("menu_enter", mode="swe", menu=handle))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("git checkout -b topic", "It creates the branch and does not switch to it"),
+        ("git commit -am wip", "`git_commit` stages nothing"),
+        ("git restore notes.md", "`git show HEAD:./FILE > FILE`"),
+        ("git mv notes.md a.md", "The command `mv` moves a file"),
+        ("git commit --dry-run", "`git_status` says what is staged"),
+    ],
+)
+def test_every_client_is_told_what_the_tools_leave_out(line: str, says: str, repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello("opencode")
+        fine(one.call("menu_enter", mode="git"))
+        fine(one.call("menu_enter", mode="swe"))
+        assert says in refused(one.call("bash", command=line), "PROFILE_TOO_LOW")
+    with served(repository, home, "--profile", "normal") as here, raw(here, name="some-client", era=MODERN) as one:
+        told = refused(one.call("menu_call", tool="bash", arguments={"command": line}, mode="swe"), "PROFILE_TOO_LOW")
+        assert says in told
+
+
+def test_a_file_comes_back_without_writing_the_repository(repository: Path, home: Path) -> None:
+    with pipe(repository, home, "--profile", "normal") as one:
+        one.hello()
+        staged(one, "swe")
+        names = git(repository, "ls-files").split()
+        fine(one.call("bash", command=f"git show :./{names[0]} > copy.txt && cmp {names[0]} copy.txt"))

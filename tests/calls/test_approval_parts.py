@@ -1,8 +1,11 @@
 """Can a part of a line pass for menugate's own words?"""
 
 from mcp_server.calls.approval_parts import PARTS_HEAD, ShownPart, build_part_fields, format_part_lines
+from mcp_server.guards.git_index import Tracking
+from mcp_server.guards.loss_sizes import MeasuredLoss
+from mcp_server.guards.path_sizes import PathSize
 from mcp_server.guards.redaction import Redactor
-from mcp_server.model.tools import CallPart
+from mcp_server.model.tools import CallPart, Loss
 
 REDACTOR = Redactor(())
 READS = ShownPart(CallPart("ls", "reads", span=(0, 2)), False)
@@ -44,3 +47,12 @@ def test_a_reason_that_several_parts_share_is_given_once() -> None:
         '  "ls": could do more, because "alias ls=rm" may change what it does',
         '  "cat x": could do more, for the same reason',
     ]
+
+
+def test_what_the_question_says_of_a_file_already_is_not_said_again() -> None:
+    loss = MeasuredLoss(Loss("unlinks", "a"), PathSize("a", "file", 7, tracking=Tracking.TRACKED))
+    asks = ShownPart(CallPart("rm a", "asks", "`rm` deletes files"), True, (loss,))
+    (_, once) = format_part_lines([asks], REDACTOR)
+    assert once.endswith('deletes the file "a", now 7 bytes, tracked by git')
+    (_, again) = format_part_lines([asks], REDACTOR, stated={"a"})
+    assert again.endswith('; deletes the file "a"')

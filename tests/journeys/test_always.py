@@ -225,8 +225,8 @@ def test_a_rule_that_would_change_nothing_is_not_written(
     [
         ("fs_delete", {"path": "notes.md"}, "a call with the effect `destroy-local` is never allowed by a rule"),
         ("fs_move", {"source": "notes.md", "destination": ".envrc"}, "depends on more than its arguments"),
-        ("Write", {"file_path": ".envrc", "content": "x"}, "touches something protected"),
-        ("Write", {"file_path": "menugate.yaml", "content": "{}"}, "touches something protected"),
+        ("Write", {"file_path": ".envrc", "content": "x"}, "what it touches is protected"),
+        ("Write", {"file_path": "menugate.yaml", "content": "{}"}, "what it touches is protected"),
         ("bash", {"command": LINE, "bash_id": "mine"}, "depends on more than its arguments"),
         ("bash", {"command": LINE + " " + "x" * 500}, "the limit is 500"),
     ],

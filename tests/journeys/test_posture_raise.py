@@ -166,3 +166,15 @@ def test_a_value_chosen_again_is_no_new_run(workspace: Path, home: Path) -> None
     first, second = typed(workspace, home, "audit", "tail", "--kind", "transition").splitlines()
     assert first.endswith("profile default -> trusted")
     assert second.endswith("profile trusted, now: in force already")
+
+
+def test_a_note_invites_nobody_to_agree_to_a_request_that_is_over(workspace: Path, home: Path) -> None:
+    with connected(WAYS[0], workspace, home) as one:
+        asked = question(one, raising(), "prompts/get")
+        asked.read()
+        asked.answer(WRONG)
+        assert "You can agree at a terminal" in typed(workspace, home, "messages", "--all", "--keep")
+        typed(workspace, home, "profile", "restricted")
+        left = typed(workspace, home, "messages", "--all", "--keep")
+    assert coming(workspace, home) == []
+    assert "You can agree" not in left and "The request is no longer open." in " ".join(left.split()), left

@@ -144,7 +144,8 @@ def test_a_long_content_is_shortened_in_the_form_and_whole_at_the_terminal(
         one.hello(era=era)
         form = question(one, {"name": "Write", "arguments": {"file_path": "new.txt", "content": content}})
         message = form.params["message"]
-        assert f"{len(content):,} characters, SHA-256 {hashlib.sha256(content.encode()).hexdigest()}" in message
+        shown = " ".join(message.split())  # the form breaks long lines
+        assert f"{len(content):,} characters, SHA-256 {hashlib.sha256(content.encode()).hexdigest()}" in shown
         assert '"line 0 of the text\\n"' in message and '"the end\\n"' in message
         assert "line 100 of" not in message
         (waiting,) = json.loads(typed(workspace, home, "approvals", "--json").out)
@@ -282,7 +283,7 @@ def test_each_part_of_a_line_says_what_it_does(workspace: Path, home: Path) -> N
     said = found["message"].partition("\nWhat the line does:\n")[2].splitlines()
     assert said == [
         '  "ls src": reads',
-        "  \"make 'é'\": builds or tests",
+        "  \"make 'é'\": needs no approval",
         '  "rm -r $f": asks, for the reason above; deletes what bash makes of "$f"',
         '  "ls": reads',
         '  "curl x": asks, because `curl` contacts other machines',
@@ -311,7 +312,26 @@ def test_what_a_line_deletes_is_approved_once(workspace: Path, home: Path, line:
         if scopes == ["once"]:
             for flag in ("--for-session", "--always"):
                 refused = typed(workspace, home, "approve", found["id"], flag)
-                assert refused.code == 1 and "destroys" in refused.err
+                assert refused.code == 1 and "deletes files or throws changes away" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "why"),
+    [
+        ("bash", {"command": "rm -rf src"}, "it deletes files or throws changes away"),
+        ("bash", {"command": "true; frobnicate"}, "menugate cannot tell which files it runs"),
+        ("Write", {"file_path": ".envrc", "content": "a\n"}, "what it touches is protected"),
+    ],
+)
+def test_a_refused_scope_is_explained_by_the_reason_that_holds(
+    workspace: Path, home: Path, tool: str, arguments: dict[str, str], why: str
+) -> None:
+    with pipe(workspace, home, "--mode", "swe") as one:
+        one.hello()
+        found = asked(workspace, home, one, tool, **arguments)
+        assert found["once_because"] == why
+        refused = typed(workspace, home, "approve", found["id"], "--for-session").err
+        assert f"this call can only be approved once: {why}. Leave out --for-session." in " ".join(refused.split())
 
 
 def test_a_part_that_runs_a_program_of_the_project_says_so(workspace: Path, home: Path) -> None:

@@ -1,6 +1,5 @@
 """Runs a line: in a new shell, in one that stays open, or in the background."""
 
-import re
 import time
 from collections.abc import Sequence
 
@@ -11,6 +10,8 @@ from mcp_server.model.results import Done, Ending, Refusal
 from tools.shell import kept_shell, shells
 from tools.shell.current_folder import NUL, raise_if_elsewhere
 from tools.shell.definitions import LONGEST, BashArguments
+from tools.shell.hints import format_hints, format_network_hint
+from tools.shell.offline_lines import MANAGERS
 from tools.shell.output import make_readable
 from tools.shell.shells import ShellSession
 
@@ -20,15 +21,8 @@ LEAST_MILLISECONDS = 1000
 """Below this a number can only mean seconds."""
 STEP = 2.0
 """Seconds between two reports of progress."""
-OFFLINE = re.compile(
-    "resolve host|name resolution|Name or service not known|etwork is unreachable|EAI_AGAIN|ENOTFOUND|getaddrinfo"
-    "|Failed to establish a new connection|Connection refused|no route to host",
-    re.IGNORECASE,
-)
 LAST = 4000
 """The last line is looked for in so many characters."""
-BUSY = "Device or resource busy"
-READ_ONLY = re.compile(f"Read-only file system|permission denied|Invalid cross-device link|{BUSY}", re.IGNORECASE)
 EARLY = 0.4
 """Seconds to wait whether a background command fails at once."""
 MOST_NAMED = 10
@@ -58,7 +52,7 @@ async def _run_alone(ctx: Context, args: BashArguments) -> Ending:
         await shells.make_room(ctx)
         shells.keep_shell(ctx, shell)
         kept = True
-        return build_running_answer(shell, f"It did not end within {limit:g} s and continues in the background.")
+        return build_running_answer(ctx, shell, f"It did not end within {limit:g} s and continues in the background.")
     finally:
         if not kept:
             await shell.close()
@@ -75,7 +69,7 @@ async def _run_in_background(ctx: Context, args: BashArguments, name: str) -> En
     if shell.code is not None:
         await shells.raise_if_broken(ctx, shell)
         return build_ended_answer(ctx, shell, shell.screen.take_new_text())
-    return build_running_answer(shell, f"It runs in the background, for at most {limit:g} s.")
+    return build_running_answer(ctx, shell, f"It runs in the background, for at most {limit:g} s.")
 
 
 async def _open_shell(ctx: Context, args: BashArguments, name: str) -> ShellSession:
@@ -130,11 +124,11 @@ async def _type_line(ctx: Context, shell: ShellSession, line: str, limit: float)
         if shell.code is not None:
             await shells.raise_if_broken(ctx, shell)
             return build_ended_answer(ctx, shell, said)
-        return build_running_answer(shell, f"It did not end within {limit:g} s and continues in its shell.", said)
+        return build_running_answer(ctx, shell, f"It did not end within {limit:g} s and continues in its shell.", said)
     code = rest.split("\n", 1)[0].strip()
     notes = (
         f"[in shell {shell.id}]",
-        format_hints(ctx, text) if code != "0" else "",
+        format_hints(ctx, line, text, code != "0") if code != "0" or MANAGERS.search(line) else "",
         format_planted_warning(await shell.find_newly_planted()),
     )
     return build_answer(shell, text, int(code) if code.isdigit() else None, "\n".join(filter(None, notes)))
@@ -184,41 +178,22 @@ def get_time_limit(args: BashArguments, usual: float, longest: float) -> float:
 
 def build_ended_answer(ctx: Context, shell: ShellSession, text: str) -> Done:
     """Return what it printed, and why it failed if it did."""
+    line = shell.command or shell.child.line or ""
     late = "[stopped: it exceeded its time limit]" if shell.over_time else ""
     notes = (
         late,
         shell.describe_hidden(),
-        format_hints(ctx, text) if shell.code else "",
+        format_hints(ctx, line, text, bool(shell.code)) if shell.code or MANAGERS.search(line) else "",
         format_planted_warning(shell.planted) if shell.planted else "",
     )
     return build_answer(shell, text, shell.code, "\n".join(filter(None, notes)))
 
 
-def build_running_answer(shell: ShellSession, why: str, said: str | None = None) -> Done:
+def build_running_answer(ctx: Context, shell: ShellSession, why: str, said: str | None = None) -> Done:
     text = shell.screen.take_new_text() if said is None else said
+    hint = format_network_hint(ctx, shell.command or shell.child.line or "")
     note = f'[running] {why}\nIts output: bash_output {{"bash_id": "{shell.id}"}}'
-    return build_answer(shell, text, None, note)
-
-
-def format_hints(ctx: Context, text: str) -> str:
-    """Explain a failure that the sandbox may have caused."""
-    found: list[str] = []
-    if not ctx.processes.network and OFFLINE.search(text):
-        found.append(f"[commands have no network at the profile `{ctx.processes.profile}`]")
-    if ctx.processes.sandbox == "landlock" and "ermission denied" in text:
-        found.append(
-            "[the Landlock sandbox allows no new files directly in a folder that contains something protected, such as "
-            "the workspace's top folder; if the user installs bubblewrap, this restriction goes away]"
-        )
-    if ctx.processes.sandbox == "bubblewrap" and BUSY in text:
-        found.append("[commands cannot move a folder that contains secrets or files that control other programs]")
-    if READ_ONLY.search(text) and (fixed := ctx.processes.fixed):
-        names = ", ".join(f"`{one}`" for one in fixed)
-        found.append(
-            f"[menugate itself runs from {names}, which no command can change below the profile `unrestricted`; this "
-            "does not apply if the user installs menugate outside the workspace]"
-        )
-    return "\n".join(found)
+    return build_answer(shell, text, None, "\n".join(filter(None, (hint, note))))
 
 
 def format_planted_warning(planted: Sequence[str]) -> str:

@@ -5,16 +5,18 @@ import re
 from collections.abc import Mapping
 
 from anyio import to_thread
+from msgspec.structs import replace
 
 from mcp_server.model.context import Context
 from mcp_server.model.posture import Profile
 from mcp_server.model.processes import Command
 from mcp_server.model.results import Code, Problem, Refusal
-from mcp_server.model.text import escape_name
+from mcp_server.model.text import escape_name, quote_text
 from mcp_server.model.tools import Arguments, Demand
 from tools.shell import shells
 from tools.shell.classify import classify_line
 from tools.shell.demands import build_demand
+from tools.shell.hints import find_line_download
 from tools.shell.kept_shell import PATIENCE, read_shell_facts, take_turn
 from tools.shell.lines import read_line
 from tools.shell.run_files import STANDS_IN
@@ -59,14 +61,20 @@ async def read_keys_facts(ctx: Context, args: Arguments) -> Mapping[str, str]:
         return await read_shell_facts(ctx, shell, args.get("content", ""))
 
 
-async def demand_known(ctx: Context, args: Arguments, _: Demand) -> Demand | None:
+async def demand_known(ctx: Context, args: Arguments, demand: Demand) -> Demand | None:
     """What does the line need, now that it can be looked up what the workspace holds? In a shell that stays open, its
     folder is looked at later."""
     if ctx.processes.profile.covers(Profile.TRUSTED):
         return None
     folder = args.get("exec_dir") or "."
     verdict = await to_thread.run_sync(classify_line, args["command"], folder, look_around(ctx))
-    return build_demand(args, verdict) if verdict.kind is not CommandKind.ASKED else None
+    if verdict.kind is not CommandKind.ASKED:
+        return build_demand(args, verdict)
+    name = "" if ctx.processes.network else await to_thread.run_sync(find_line_download, ctx, args["command"])
+    if not name or not demand.confirm or demand.takes:
+        return None
+    offline = f"{quote_text(name)} may need a network, and commands have none at `{ctx.processes.profile}`"
+    return replace(demand, confirm=f"{demand.confirm}; {offline}")
 
 
 async def _raise_if_vain(ctx: Context, text: str, folder: str) -> None:

@@ -14,8 +14,8 @@ from mcp_server.model.posture import Profile
 from mcp_server.model.text import format_list
 from tools.shell.git_commands import GitCall
 
-Judged: TypeAlias = Callable[[Sequence[str]], "str | Profile | None"]
-"""The tool that does the same, the profile it takes if there is none, or None if nothing is written."""
+Judged: TypeAlias = Callable[[Sequence[str]], "tuple[str, ...] | Profile | None"]
+"""The tools that do the same, the profile it takes if there are none, or None if nothing is written."""
 ELSEWHERE = re.compile(r"(?:/var)?/tmp/|\$")
 """Outside the workspace, or possibly so: a command can write in its temporary folder."""
 MAKING = frozenset(("init", "clone"))
@@ -33,10 +33,18 @@ DETOURS = {
     "reset": "`git_reset` unstages everything, and does nothing else.",
     "branch": "`git_create_branch` creates branches, and does nothing else.",
     "switch": "To switch branches, `git_checkout` needs the profile `trusted` as well.",
-    "mv": "`fs_move` moves a file, and `git_add` stages what has become of it.",
+    "mv": "The command `mv` moves a file, and `git_add` stages what has become of it.",
+    "rm": "The command `rm` deletes a file, and `git_add` stages the deletion.",
+    "restore": (
+        "To get a file back, run `git show HEAD:./FILE > FILE` for the version of the last commit, or "
+        "`git show :./FILE > FILE` for the staged one."
+    ),
 }
 """What can be done instead if no tool does the same."""
+DRY_RUNS = "Even a dry run of it locks git's index. `git_status` says what is staged and what is not."
 ONLY_CREATES = "It creates the branch and does not switch to it: that needs the profile `trusted`."
+STAGES_NOTHING = "`git_commit` stages nothing: stage the files with `git_add` first."
+COMMITS_ALL = "Stage the files with `git_add` first. `git_commit` then commits everything that is staged."
 
 
 class VainGitCall(Struct, frozen=True):
@@ -64,9 +72,9 @@ def judge_git_calls(calls: Iterable[GitCall], folders: Iterable[str]) -> VainGit
         vain = [one for one, said in judged if said is least]
         detours = dict.fromkeys(_find_detour(one) for one in vain)
         return VainGitCall(least, _describe_vain(vain, least), detour=" ".join(detours))
-    names = tuple(dict.fromkeys(str(said) for _, said in judged))
-    only = any(one.name in SWITCHING for one, _ in judged)
-    return VainGitCall(PLAIN, _describe_vain([one for one, _ in judged], PLAIN), names, ONLY_CREATES if only else "")
+    names = tuple(dict.fromkeys(name for _, said in judged if isinstance(said, tuple) for name in said))
+    limits = dict.fromkeys(limit for one, _ in judged if (limit := _find_limit(one)))
+    return VainGitCall(PLAIN, _describe_vain([one for one, _ in judged], PLAIN), names, " ".join(limits))
 
 
 def _describe_vain(calls: Iterable[GitCall], takes: Profile) -> str:
@@ -77,11 +85,29 @@ def _describe_vain(calls: Iterable[GitCall], takes: Profile) -> str:
 
 
 def _find_detour(call: GitCall) -> str:
-    is_plain = not {"-b", "-B", "-c", "-C", "--"}.intersection(call.rest)
-    return DETOURS["switch"] if call.name in SWITCHING and is_plain else DETOURS.get(call.name, NO_TOOL)
+    name, words = call.name, call.rest
+    if name in LOCKING and any(re.fullmatch(LOCKING[name], word) for word in _list_options(words)):
+        return DRY_RUNS
+    if (name == "checkout" and "--" in words) or name == "restore":
+        return DETOURS["reset" if {"-S", "--staged"}.intersection(words) else "restore"]
+    if name in SWITCHING and {"-b", "-B", "-c", "-C", "--"}.intersection(words):
+        return NO_TOOL
+    return (
+        NO_TOOL
+        if name == "rm" and "--cached" in words
+        else DETOURS.get("switch" if name in SWITCHING else name, NO_TOOL)
+    )
 
 
-def _judge_call(call: GitCall) -> str | Profile | None:
+def _find_limit(call: GitCall) -> str:
+    """What the tools that are named don't do."""
+    if call.name == "commit":
+        stages, paths = _stages_all(call.rest), _list_committed_paths(call.rest)
+        return STAGES_NOTHING if stages else COMMITS_ALL if paths else ""
+    return ONLY_CREATES if call.name in SWITCHING else ""
+
+
+def _judge_call(call: GitCall) -> tuple[str, ...] | Profile | None:
     if list(call.rest) == ["-h"] or call.rest[:1] == ("--help",):
         return None
     return COMMANDS[call.name](call.rest) if call.name in COMMANDS else None
@@ -94,7 +120,7 @@ def judge_as_writing(_: Sequence[str]) -> Profile:
 def judge_by_tool(name: str, *beyond: str) -> Judged:
     """The tool does it, except with these options."""
     more = re.compile("|".join(beyond))
-    return lambda words: PLAIN if any(more.fullmatch(word) for word in _list_options(words)) else name
+    return lambda words: PLAIN if any(more.fullmatch(word) for word in _list_options(words)) else (name,)
 
 
 def judge_unless_reading(*reading: str, nothing: bool = False) -> Judged:
@@ -103,11 +129,26 @@ def judge_unless_reading(*reading: str, nothing: bool = False) -> Judged:
 
 
 DRY = "-[a-zA-Z]*n[a-zA-Z]*|--dry-run"
+LOCKING = {"commit": "--(?:dry-run|short|long|porcelain)", "rm": DRY, "mv": DRY}
+"""Commands that lock the index for a dry run as well, with the options that ask for one."""
 
 
 def judge_unless_dry(judged: Judged, shows: str = DRY) -> Judged:
     """It writes, unless one of these options makes it only report what it would do."""
     return lambda words: None if any(re.fullmatch(shows, word) for word in _list_options(words)) else judged(words)
+
+
+MESSAGE = re.compile("-[a-zA-Z]*[mF]|--message|--file")
+"""Options whose next word is a message, or where it is."""
+UNCOMMITTED = "|".join(
+    (
+        r"-[a-zA-Z]*[cCpSztoi](?:[a-zA-Z0-9~^/@].*)?",
+        r"--(?:amend|branch|null|allow-empty|allow-empty-message|interactive|patch)",
+        r"--(?:gpg-sign|fixup|squash|reuse-message|reedit-message|author|date|template|only|include|trailer)(?:=.*)?",
+        r"--pathspec.*",
+    )
+)
+"""What `git_commit` cannot do."""
 
 
 def _list_options(words: Sequence[str]) -> list[str]:
@@ -116,7 +157,7 @@ def _list_options(words: Sequence[str]) -> list[str]:
     for at, word in enumerate(words):
         if word == "--":
             break
-        if word.startswith("-") and not (at and re.fullmatch("-[a-zA-Z]*[mF]|--message|--file", words[at - 1])):
+        if word.startswith("-") and not (at and MESSAGE.fullmatch(words[at - 1])):
             found.append(word)
     return found
 
@@ -125,22 +166,41 @@ def _list_names(words: Sequence[str]) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 
-def judge_reset(words: Sequence[str]) -> str | Profile:
-    return "git_reset" if {"-q", "--quiet", "--mixed", "HEAD", "--", "."}.issuperset(words) else PLAIN
+def judge_commit(words: Sequence[str]) -> tuple[str, ...] | Profile:
+    """The tool commits what is staged, as the user, with a message, and nothing else."""
+    if any(re.fullmatch(f"{UNCOMMITTED}|{LOCKING['commit']}", word) for word in _list_options(words)):
+        return PLAIN
+    stages_first = _stages_all(words) or bool(_list_committed_paths(words))
+    return ("git_add", "git_commit") if stages_first else ("git_commit",)
 
 
-def judge_restore(words: Sequence[str]) -> str | Profile:
+def _stages_all(words: Sequence[str]) -> bool:
+    return any(re.fullmatch("-[^-mFCct]*a.*|--all", word) for word in _list_options(words))
+
+
+def _list_committed_paths(words: Sequence[str]) -> list[str]:
+    before = words[: words.index("--")] if "--" in words else words
+    ahead = ["", *before]
+    named = [word for at, word in enumerate(before) if not word.startswith("-") and not MESSAGE.fullmatch(ahead[at])]
+    return [*named, *words[len(before) + 1 :]]
+
+
+def judge_reset(words: Sequence[str]) -> tuple[str, ...] | Profile:
+    return ("git_reset",) if {"-q", "--quiet", "--mixed", "HEAD", "--", "."}.issuperset(words) else PLAIN
+
+
+def judge_restore(words: Sequence[str]) -> tuple[str, ...] | Profile:
     all_of_it = {"--staged", "-S", "--", ".", ":/"}.issuperset(words) and {"--staged", "-S"} & set(words)
-    return "git_reset" if all_of_it else PLAIN
+    return ("git_reset",) if all_of_it else PLAIN
 
 
 CREATING = frozenset(("-b", "-c", "--create", "-q", "--quiet", "--no-track"))
 
 
-def judge_switch(words: Sequence[str]) -> str | Profile:
+def judge_switch(words: Sequence[str]) -> tuple[str, ...] | Profile:
     """`git checkout -b x` is half done by a tool."""
     creates = {"-b", "-c", "--create"}.intersection(words) and CREATING.issuperset(_list_options(words))
-    return "git_create_branch" if creates else PLAIN
+    return ("git_create_branch",) if creates else PLAIN
 
 
 LISTING = re.compile(
@@ -153,7 +213,7 @@ ASKING_FOR = re.compile(
 """With one of these, a name is searched for, not created."""
 
 
-def judge_branch(words: Sequence[str]) -> str | Profile | None:
+def judge_branch(words: Sequence[str]) -> tuple[str, ...] | Profile | None:
     options = _list_options(words)
     if any(re.match("-u|--set-upstream|--unset-upstream|--edit-description", one) for one in options):
         return CONFIGURING
@@ -162,7 +222,7 @@ def judge_branch(words: Sequence[str]) -> str | Profile | None:
     looks = not _list_names(words) or any(
         ASKING_FOR.fullmatch(one) or one[:6] in ("--sort", "--form") for one in options
     )
-    return None if looks or any(re.fullmatch("-[ar]+", one) for one in options) else "git_create_branch"
+    return None if looks or any(re.fullmatch("-[ar]+", one) for one in options) else ("git_create_branch",)
 
 
 def judge_tag(words: Sequence[str]) -> Profile | None:
@@ -203,17 +263,7 @@ COMMANDS: dict[str, Judged] = {
         ("add", "stage"),
         judge_unless_dry(judge_by_tool("git_add", r"-[a-zA-Z]*[pieNf][a-zA-Z]*", "--(?!all$|verbose$|update$).+")),
     ),
-    # The tool commits what is staged, as the user, with a message, and nothing else.
-    "commit": judge_unless_dry(
-        judge_by_tool(
-            "git_commit",
-            r"-[a-zA-Z]*[cCpSztoi](?:[a-zA-Z0-9~^/@].*)?",
-            r"--(?:amend|branch|null|allow-empty|allow-empty-message|interactive|patch)",
-            r"--(?:gpg-sign|fixup|squash|reuse-message|reedit-message|author|date|template|only|include|trailer)(?:=.*)?",
-            r"--pathspec.*",
-        ),
-        "--(?:dry-run|short|long|porcelain)",
-    ),
+    "commit": judge_commit,
     "reset": judge_reset,
     "restore": judge_restore,
     "branch": judge_branch,
@@ -233,7 +283,7 @@ COMMANDS: dict[str, Judged] = {
     "hash-object": lambda words: PLAIN if "-w" in words else None,
     "apply": lambda words: PLAIN if {"--index", "--cached", "-3", "--3way"} & set(words) else None,
     "fetch": lambda words: None if "--dry-run" in words else PLAIN,
-    **dict.fromkeys(("mv", "rm"), judge_unless_dry(judge_as_writing)),
+    **dict.fromkeys(("mv", "rm"), judge_as_writing),
     "pull": judge_unless_dry(judge_as_writing, "--dry-run"),
     **dict.fromkeys(("rebase", "am"), judge_unless_dry(judge_as_writing, "--show-current-patch(?:=.*)?")),
     **dict.fromkeys(("checkout", "switch"), judge_switch),

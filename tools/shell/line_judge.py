@@ -143,7 +143,7 @@ class LineJudge(PlaceJudge):
         if not name.known:
             raise NeedsApproval(f"{quote_text(name.source)} could be any program")
         if not PROGRAM.fullmatch(name.source):
-            raise NeedsApproval(f"{quote_text(name.source)} is not the plain name of a program")
+            raise NeedsApproval(f"{quote_text(name.source)} is not written plainly, so menugate does not judge it")
         if name.text == "export":
             return get_widest(
                 [judge_assignment(word, exported=True) for word in settings] + [*map(judge_export, rest[1:])]

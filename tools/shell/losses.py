@@ -7,7 +7,7 @@ that something is lost, and not what.
 import math
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product, takewhile
 from typing import NamedTuple, TypeAlias
 
@@ -137,7 +137,7 @@ def _expand_braces(pattern: str) -> Iterator[str]:
 # What does each program lose?
 
 
-def _each(does: LossKind, names: Sequence[str]) -> Iterator[Lost]:
+def _each(does: LossKind, names: Iterable[str]) -> Iterator[Lost]:
     for name in names:
         yield does, name
 
@@ -196,13 +196,24 @@ def _lose_at_destination(options: Sequence[str], names: Sequence[str], does: Los
     if has_letter(options, "t", "--target-directory"):
         yield does, ""
     elif len(names) > 1:
-        yield from _each(does, names[-1:] if len(names) == 2 else ())
-        yield from _each(does, [_join(names[-1], name) for name in names[:-1] if not has_letter(options, "T")])
+        inside = [] if has_letter(options, "T") else [_join(names[-1], name) for name in names[:-1]]
+        # What is said of an unknown folder includes the folder itself.
+        is_included = len(names) > 2 or any(map(is_inside_unknown, inside))
+        itself = () if is_included else (names[-1],)
+        yield from _each(does, dict.fromkeys((*itself, *inside)))
+
+
+INSIDE = "/…"
+"""Behind a word that only bash can tell: the file itself, or files in it if it is a folder."""
+
+
+def is_inside_unknown(word: str) -> bool:
+    return not is_certain(word) and word.endswith(INSIDE)
 
 
 def _join(folder: str, name: str) -> str:
     if not is_certain(folder) or not is_certain(name):
-        return SOME_UNKNOWN + f"{show_argument(folder)}/…"
+        return SOME_UNKNOWN + show_argument(folder) + INSIDE
     return posixpath.join(folder, posixpath.basename(name.rstrip("/")))
 
 
@@ -338,7 +349,12 @@ def lose_checked_out(words: Sequence[str]) -> Iterator[Lost]:
     if has_letter(options, "f", "--force", "--discard-changes"):
         yield "resets", "."
     elif not has_letter(options, "bB", "--orphan"):
-        yield from _each("discards", names)
+        # Without `--`, the first name may be a commit, and then no file of that name is lost.
+        is_commit = "--" not in words and bool(names) and REVISION.fullmatch(show_argument(names[0])) is not None
+        yield from _each("discards", names[is_commit:])
+
+
+REVISION = re.compile(r"(?:HEAD|@)(?:[~^@].*)?|.+[~^]\d+|.+\^+|.*@\{.*\}")
 
 
 def lose_switched(words: Sequence[str]) -> Iterator[Lost]:

@@ -1,4 +1,4 @@
-"""Does this command surely need another machine? Where commands have no network, approval would be useless.
+"""Does this command need another machine? Where commands have no network, approval of one that does is useless.
 
 This is a service, not a protection: a command that is missing here is asked about and then fails.
 """
@@ -53,6 +53,44 @@ def find_remote_command(words: Sequence[str]) -> str:
             return f"git {call.name}"
     needs = PROGRAMS.get(words[0])
     return words[0] if needs and needs(words[1:]) else ""
+
+
+INSTALLING: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), frozenset(("install", "i", "ci", "add", "update", "dlx", "exec"))),
+    **dict.fromkeys(("pip", "pip3", "pipx"), frozenset(("install", "download", "wheel", "run"))),
+    "uv": frozenset(("add", "sync", "lock", "tool")),
+    "poetry": frozenset(("add", "install", "update", "lock")),
+    "pdm": frozenset(("add", "install", "sync", "update", "lock")),
+    "cargo": frozenset(("add", "install", "fetch", "update")),
+    "go": frozenset(("get", "install")),
+    "gem": frozenset(("install", "update")),
+    **dict.fromkeys(("bundle", "composer"), frozenset(("install", "update", "require", "add"))),
+    "dotnet": frozenset(("restore", "add")),
+    **dict.fromkeys(
+        ("apt", "apt-get", "dnf", "yum", "brew", "apk"), frozenset(("install", "update", "upgrade", "add"))
+    ),
+    **dict.fromkeys(("npx", "uvx", "bunx"), frozenset(("",))),
+}
+"""Package managers, with the subcommands that download what is not there yet."""
+MANAGERS = re.compile(rf"\b(?:{'|'.join(INSTALLING)})\b")
+"""A line without any of these downloads no package that is known of here."""
+PIP = re.compile(r"(?:python(?:3(?:\.\d+)?)? -m|uv) (?=pip )")
+LOCAL = re.compile(r"--(?:offline|no-index|dry-run|help|version)|-h")
+
+
+def find_download(words: Sequence[str], is_there: Callable[[str], bool]) -> str:
+    """Return the name of a command that may download packages; empty if it is not known to. `is_there`: whether there
+    is something at a path of the project."""
+    said = PIP.sub("", " ".join(words[:4])).split()
+    subcommands = INSTALLING.get(said[0]) if said else None
+    if subcommands is None or any(LOCAL.fullmatch(word) for word in words):
+        return ""
+    given = [word for word in said[1:] if not word.startswith("-")][:1]
+    if "" in subcommands:
+        return said[0] if given and not is_there(f"node_modules/.bin/{given[0]}") else ""
+    if not given:  # `yarn` alone installs
+        return said[0] if said == ["yarn"] else ""
+    return f"{said[0]} {given[0]}" if given[0] in subcommands else ""
 
 
 def _needs_remote(call: GitCall) -> bool:

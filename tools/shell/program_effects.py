@@ -122,7 +122,8 @@ def describe_program(words: Sequence[str], left: str = "") -> str:
     if "/" in name:
         return describe_file(name, left)
     if start == name and (name in READS or name in BUILDS or name in STARTERS):
-        return f"{quote_text(name)} with these words is not known to be harmless"
+        given = f"with {quote_text(' '.join(map(show_argument, rest)))}" if rest else "without words"
+        return f"{quote_text(name)} {given} is not known to be harmless"
     return f"menugate does not know what {quote_text(start)} does"
 
 
@@ -136,7 +137,7 @@ def describe_file(name: str, left: str = "") -> str:
 
 
 def describe_script(path: str) -> str:
-    return f"{quote_text(path)} is a script, and menugate does not judge what is in it"
+    return f"menugate does not judge what is in {quote_text(path)}"
 
 
 def _is_computed(word: str) -> bool:

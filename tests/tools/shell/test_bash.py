@@ -180,3 +180,33 @@ def test_what_other_programs_obey_and_a_command_made_is_said(at: Pipe, folders: 
 def test_a_file_number_is_not_handed_on(at: Pipe) -> None:
     assert bash(at, "ls /proc/self/fd | wc -l") in ("4", "5")
     assert os.path.exists("/proc/self/fd")
+
+
+OFFLINE = "[commands have no network at the profile `normal`, and `{}` may need one]"
+
+
+def test_a_line_that_may_download_is_told_of_the_network_even_if_its_failure_is_hidden(
+    folders: tuple[Path, Path],
+) -> None:
+    with served(*folders) as client:
+        said = text(
+            client.call("bash", command="pip install --quiet --retries 0 nosuchthing 2>/dev/null | tail -1 || true")
+        )
+        assert OFFLINE.format("pip install") in said, said
+        assert OFFLINE.format("pip install") in text(
+            client.call("bash", command="pip install --quiet --retries 0 nosuchthing 2>/dev/null || true", bash_id="a")
+        )
+        assert "network" not in text(client.call("bash", command="pip --version || true"))
+
+
+def test_the_question_says_that_commands_have_no_network(folders: tuple[Path, Path]) -> None:
+    with served(*folders) as client:
+        said = text(client.call("bash", command="npm ci; rm -r deep"))
+    assert "APPROVAL_REQUIRED" in said
+    assert "`rm` deletes files; `npm ci` may need a network, and commands have none at `normal`." in said, said
+
+
+def test_a_program_that_reserves_too_much_memory_is_explained(folders: tuple[Path, Path]) -> None:
+    with served(*folders) as client:
+        said = text(client.call("bash", command="echo 'ERROR: ReserveShadowMemoryRange failed'; false"))
+    assert "AddressSanitizer reserves many terabytes" in said, said

@@ -65,7 +65,20 @@ def test_what_no_tool_does_takes_a_profile(line: str) -> None:
         ("git add a && git commit -m x", "`git add` and `git commit` have to write `.git`", ""),
         ("git switch -c x", "`git switch` has to write `.git`, which is read-only", "does not switch to it"),
         ("git switch x", "`git switch` has to write `.git`", "`git_checkout` needs the profile `trusted`"),
-        ("git checkout -- a", "`git checkout` has to write `.git`", "No tool does that instead"),
+        ("git switch -C x", "`git switch` has to write `.git`", "No tool does that instead"),
+        ("git checkout -- a", "`git checkout` has to write `.git`", "`git show HEAD:./FILE > FILE`"),
+        ("git restore a", "`git restore` has to write `.git`", "`git show HEAD:./FILE > FILE`"),
+        ("git restore --staged a", "`git restore` has to write `.git`", "`git_reset` unstages everything"),
+        ("git mv a b", "`git mv` has to write `.git`", "The command `mv` moves a file, and `git_add` stages"),
+        ("git rm a", "`git rm` has to write `.git`", "The command `rm` deletes a file, and `git_add` stages"),
+        ("git rm --cached a", "`git rm` has to write `.git`", "No tool does that instead"),
+        ("git rm -n a", "`git rm` has to write `.git`", "Even a dry run of it locks git's index"),
+        ("git commit --dry-run", "`git commit` has to write `.git`", "`git_status` says what is staged"),
+        ("git commit -am x", "`git commit` has to write `.git`", "`git_commit` stages nothing"),
+        ("git commit --all -F message", "`git commit` has to write `.git`", "`git_commit` stages nothing"),
+        ("git commit -m x a.txt", "`git commit` has to write `.git`", "commits everything that is staged"),
+        ("git commit -m x -- a.txt", "`git commit` has to write `.git`", "commits everything that is staged"),
+        ("git commit -mall -q -m x", "`git commit` has to write `.git`", ""),
         ("git merge x && git add a", "`git merge` has to write `.git`", "No tool does that instead"),
         ("git commit --amend", "`git commit` has to write `.git`", "`git_commit` makes a new commit"),
         ("git stash && git config a b", "`git config` has to change git's configuration", "No tool does that instead"),
@@ -86,7 +99,6 @@ def test_a_refusal_names_the_command_and_what_can_be_done_instead(line: str, bec
         "git diff",
         "git add -n a.txt",
         "git add --dry-run .",
-        "git commit --dry-run",
         "git commit -h",
         "git commit --help",
         "git stash list",
@@ -105,5 +117,14 @@ def test_a_repository_that_the_line_makes_is_its_own() -> None:
 
 def test_two_tools_are_named_once_each() -> None:
     judged = judge("git add a && git add b && git commit -m x")
+    assert judged is not None
+    assert judged.instead == ("git_add", "git_commit")
+
+
+@pytest.mark.parametrize(
+    "line", ["git commit -am x", "git commit -qa -m x", "git commit --all -m x", "git commit -m x a"]
+)
+def test_a_commit_that_stages_names_the_tool_that_does(line: str) -> None:
+    judged = judge(line)
     assert judged is not None
     assert judged.instead == ("git_add", "git_commit")

@@ -11,6 +11,7 @@ import pytest
 from tests.clients.pipe import Pipe, pipe
 from tests.clients.typed import typed
 from tests.yaml_text import load_yaml
+from tools.shell.line_parts import find_line_parts
 
 ROWS: list[dict[str, Any]] = load_yaml((Path(__file__).parents[2] / "tables" / "line_losses.yaml").read_text())
 
@@ -64,3 +65,20 @@ def test_a_question_says_what_would_be_gone(repository: Path, home: Path, client
         losses = [loss for one in parts for loss in one["losses"]]
         assert [loss["kind"] for loss in losses] == row["kinds"], losses
         assert [loss["tracked"] for loss in losses] == row["tracked"], losses
+
+
+@pytest.mark.parametrize(
+    ("line", "paths"),
+    [
+        ("git checkout -q HEAD~1", []),
+        ("git checkout main@{1}", []),
+        ("git checkout 'main^^'", []),
+        ("git checkout HEAD~1 lib/a.py", ["lib/a.py"]),
+        ("git checkout HEAD^ -- lib/a.py", ["lib/a.py"]),
+        ("git checkout -- HEAD~1", ["HEAD~1"]),
+        ("git checkout notes~", ["notes~"]),
+    ],
+)
+def test_a_commit_is_taken_for_no_file(line: str, paths: list[str]) -> None:
+    (part,) = find_line_parts(line, ".")
+    assert [loss.path for loss in part.losses] == paths

@@ -1,8 +1,9 @@
-"""Which commands surely need another machine?"""
+"""Which commands surely need another machine, and which may download packages?"""
 
 import pytest
 
 from tools.shell.lines import read_line
+from tools.shell.offline_lines import find_download
 from tools.shell.surroundings import Surroundings
 from tools.shell.vain_lines import find_failure
 
@@ -58,3 +59,31 @@ def test_a_command_that_needs_another_machine_cannot_succeed_without_a_network(l
 @pytest.mark.parametrize("line", MAY_DO_WITHOUT)
 def test_what_may_do_without_the_network_is_asked_about(line: str) -> None:
     assert find(line, network=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("npm install", "npm install"),
+        ("npm --silent ci", "npm ci"),
+        ("npm test", ""),
+        ("npm", ""),
+        ("yarn", "yarn"),
+        ("yarn build", ""),
+        ("npx tsc", "npx"),
+        ("npx eslint .", ""),
+        ("pip install -e .", "pip install"),
+        ("python3 -m pip install x", "pip install"),
+        ("python -m pytest", ""),
+        ("uv pip install x", "pip install"),
+        ("uv sync", "uv sync"),
+        ("uv run pytest", ""),
+        ("cargo add serde", "cargo add"),
+        ("cargo fetch --offline", ""),
+        ("pip install --no-index x", ""),
+        ("go get x", "go get"),
+        ("ls install", ""),
+    ],
+)
+def test_a_command_that_may_download_is_named(line: str, name: str) -> None:
+    assert find_download(line.split(), lambda path: path == "node_modules/.bin/eslint") == name
