@@ -29,6 +29,7 @@ WORDS = NESTING | frozenset(
     ("string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion", "brace_expression")
 )
 EXPANDING = frozenset(("simple_expansion", "expansion", "brace_expression"))
+OPENING_SIGNS = frozenset(("$", "${", "$(", "$((", "$[", "`"))
 ARITHMETIC_COMMANDS = frozenset(("compound_statement", "c_style_for_statement"))
 REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 LITERAL = frozenset(("word", "number", "variable_name", "test_operator"))
@@ -75,6 +76,12 @@ def parse_nodes(source: bytes) -> "Node | None":
 
 def _hide_inner_dollars(found: re.Match[bytes]) -> bytes:
     return found[1] + found[2].replace(b"$", b"0")
+
+
+def find_expansion_start(node: "Node") -> int:
+    """Find where an expansion begins. In quotes, the grammar counts blanks between two as a part of the second."""
+    sign = next(iter(node.children), None)
+    return sign.end_byte - len(sign.type) if sign and sign.type in OPENING_SIGNS else node.start_byte
 
 
 def find_missed_expansions(source: bytes, node: "Node") -> list[str]:

@@ -38,6 +38,7 @@ from tools.shell.line_syntax import (
     SEPARATORS,
     SPELLED_OUT,
     WORDS,
+    find_expansion_start,
     find_missed_expansions,
     parse_nodes,
 )
@@ -221,7 +222,7 @@ class _LineReader:
 
     def read_word(self, node: "Node") -> tuple[str, bool]:
         """Return what the program gets, and whether that is known."""
-        kind, source = node.type, self.text(*node.byte_range)
+        kind, source = node.type, self.text(find_expansion_start(node), node.end_byte)
         if kind == "raw_string":
             return source[1:-1], True
         if kind == "ansi_c_string":
@@ -257,7 +258,7 @@ class _LineReader:
         for child in node.children:
             if (quoted and not child.is_named and child.type in ('"', "$")) or child.type == "string_content":
                 continue
-            literal, certain = self.read_literal(at, child.start_byte, quoted)
+            literal, certain = self.read_literal(at, find_expansion_start(child), quoted)
             piece, sure = self.read_word(child)
             text, known, at = text + literal + piece, known and certain and sure, child.end_byte
         literal, certain = self.read_literal(at, end, quoted)
@@ -280,7 +281,7 @@ class _LineReader:
         """Collect what runs within an expansion, at any depth."""
         for child in node.children:
             if child.type in EXPANDING:
-                self.expansions.append(self.text(*child.byte_range))
+                self.expansions.append(self.text(find_expansion_start(child), child.end_byte))
             if child.type in NESTING:
                 self.nest(child)
             elif child.type == "raw_string" or child.type == "ansi_c_string":
@@ -296,16 +297,17 @@ class _LineReader:
 
     def nest(self, node: "Node") -> None:
         self.plain = False
+        start = find_expansion_start(node)
         if node.type == "arithmetic_expansion":
-            source = self.text(*node.byte_range)
+            source = self.text(start, node.end_byte)
             if not LITERAL_ARITHMETIC.fullmatch(source):
                 self.expansions.append(source)
             if read_delimited(source):
                 return  # it contains no command
-        if self.source.startswith(b"`", node.start_byte):
-            written = self.text(node.start_byte + 1, node.end_byte - 1)
+        if self.source.startswith(b"`", start):
+            written = self.text(start + 1, node.end_byte - 1)
             body = re.sub(r"\\([\\$`])", r"\1", written)
-            base = self.base + node.start_byte + 1 if self.base is not None and body == written else None
+            base = self.base + start + 1 if self.base is not None and body == written else None
             self.nested.append(_parse_line(body, self.depth + 1, base))
             return
         if self.depth >= DEEPEST:
