@@ -40,8 +40,6 @@ whole process. To bash these bytes are parts of words, as `%` is; the words them
 DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""", re.ASCII)
 """The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
 HIDING = re.compile(r"""['"`]|\$\(""")
-ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
-"""The grammar takes the end of `$'a\\\\'` for an escaped quote, and the commands behind it for text."""
 AFTER_CLOSING = frozenset(b" \t\n;|&()<>")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 IN_QUOTES = re.compile(r"\\([$`\"\\])")

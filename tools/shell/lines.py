@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
+from tools.shell.ansi_strings import decode_ansi_string, is_whole_ansi_string
 from tools.shell.arithmetic import read_delimited
 from tools.shell.expansions import LITERAL_ARITHMETIC
 from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly, scan_document
 from tools.shell.line_syntax import (
     AFTER_CLOSING,
-    ANSI_C,
     ARITHMETIC_COMMANDS,
     BEGINNING,
     BLANK,
@@ -226,11 +226,11 @@ class _LineReader:
         if kind == "raw_string":
             return source[1:-1], True
         if kind == "ansi_c_string":
-            # Escapes inside `$'...'` can spell anything.
             self.plain = False
-            _require_whole_ansi_c(source)
-            self.expansions.append(source)
-            return "$", False
+            if not is_whole_ansi_string(source):
+                raise NotUnderstood
+            text = decode_ansi_string(source)
+            return ("$", False) if text is None else (text, True)
         if kind in NESTING:
             self.nest(node)
             return "$()", False
@@ -286,10 +286,10 @@ class _LineReader:
                 self.nest(child)
             elif child.type == "raw_string" or child.type == "ansi_c_string":
                 # Between double quotes these quotes are literal, and substitutions in them run.
-                if "`" in (text := self.text(*child.byte_range)) or "$(" in text:
+                text = self.text(*child.byte_range)
+                is_whole = child.type == "raw_string" or is_whole_ansi_string(text)
+                if "`" in text or "$(" in text or not is_whole:
                     raise NotUnderstood
-                if child.type == "ansi_c_string":
-                    _require_whole_ansi_c(text)
             elif child.child_count:
                 self.look_inside(child)
             elif "`" in (text := self.text(*child.byte_range)) or (child.is_named and "$(" in text):
@@ -358,8 +358,3 @@ class _LineReader:
             base = self.base + start + len(body[:at].encode()) if self.base is not None else None
             self.nested.append(_parse_line(text, self.depth + 1, base))
         return True
-
-
-def _require_whole_ansi_c(source: str) -> None:
-    if not ANSI_C.fullmatch(source):
-        raise NotUnderstood
