@@ -51,7 +51,6 @@ SPELLED_OUT = re.compile(r"""\"[^"]*\"|(?<=:) (?=-\d)""")
 """Blanks at which bash does not split a word: in `${x:-"a b"}` and `${x: -3}`."""
 INNER_OFFSET = re.compile(rb"(?<=(?<!\\)\$\{)(\w+(?:\[[@*]\])?:)((?:[\w+*-]|\$\w+|:(?![-+=?]))+)(?=\})")
 """The grammar does not read a `$` in `${x:$i:1}`."""
-LAST_DOLLAR = re.compile(r"[^$]*\$")
 CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
 )

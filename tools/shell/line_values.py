@@ -11,7 +11,7 @@ from itertools import dropwhile
 from msgspec import Struct
 
 from mcp_server.model.shell import ShellLine, ShellWord, WordRole
-from tools.shell.arithmetic import read_arithmetic, read_delimited
+from tools.shell.arithmetic import DYNAMIC, read_arithmetic, read_delimited
 from tools.shell.expansions import find_set_by_expansion
 from tools.shell.line_steps import DECLARING, MOVING, SETTING, LineStep, StepRole, list_steps
 from tools.shell.lines import read_line
@@ -47,8 +47,10 @@ class Values(Struct, frozen=True):
     """What it makes arrays of."""
 
     def find(self, name: str, sure: frozenset[str]) -> Value:
-        if self.is_open or name not in sure:
+        if self.is_open or (name not in sure and name not in DYNAMIC):
             return UNKNOWN
+        if name in DYNAMIC:
+            return NUMBER
         return self.known.get(name, UNKNOWN)
 
 

@@ -6,14 +6,14 @@ because the grammar is sometimes wrong about which words belong together (`>out 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
 from tools.shell.ansi_strings import decode_ansi_string, is_whole_ansi_string
-from tools.shell.arithmetic import read_delimited
+from tools.shell.arithmetic import find_computed, read_delimited
 from tools.shell.expansions import LITERAL_ARITHMETIC
 from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly, scan_document
 from tools.shell.line_syntax import (
@@ -29,7 +29,6 @@ from tools.shell.line_syntax import (
     IN_QUOTES,
     JOINING,
     KEYWORDS,
-    LAST_DOLLAR,
     LISTS,
     LITERAL,
     NESTING,
@@ -157,6 +156,7 @@ class _LineReader:
         self.span = (self.span or opening.byte_range)[0], closing.end_byte
         self.words.append(ShellWord(source, source, known=False))
         self.expansions.append(source)
+        self.nest_texts(find_computed(source), source, opening.start_byte)
         self.at, self.open = closing.end_byte, True
         return True
 
@@ -212,10 +212,8 @@ class _LineReader:
         if self.redirection is not None:
             self.end_redirection(ShellWord(text, self.text(self.redirection, node.end_byte), known=known))
         elif self.open:
-            last = self.words.pop()
-            self.words.append(
-                ShellWord(last.text + text, last.source + self.text(*node.byte_range), last.role, last.known and known)
-            )
+            last, source = self.words.pop(), self.text(*node.byte_range)
+            self.words.append(ShellWord(last.text + text, last.source + source, last.role, last.known and known))
         else:
             self.words.append(ShellWord(text, self.text(*node.byte_range), role, known))
         self.open = True
@@ -262,7 +260,7 @@ class _LineReader:
             piece, sure = self.read_word(child)
             text, known, at = text + literal + piece, known and certain and sure, child.end_byte
         literal, certain = self.read_literal(at, end, quoted)
-        return text + literal, known and (certain or bool(LAST_DOLLAR.fullmatch(self.text(at, end))))
+        return text + literal, known and (certain or self.text(at, end).partition("$")[1:] == ("$", ""))
 
     def read_literal(self, start: int, end: int, quoted: bool) -> tuple[str, bool]:
         """Return the text, and whether it is certain that bash expands nothing in it."""
@@ -274,8 +272,7 @@ class _LineReader:
         bare = text.replace("\\\n", "")
         if HIDING.search(ESCAPED.sub("", bare).replace("'", "")):
             raise NotUnderstood
-        plain = ESCAPED.sub("", bare)
-        return (IN_QUOTES if quoted else ESCAPED).sub(r"\1", bare), not BEGINNING.search(plain)
+        return IN_QUOTES.sub(r"\1", bare), not BEGINNING.search(ESCAPED.sub("", bare))
 
     def look_inside(self, node: "Node") -> None:
         """Collect what runs within an expansion, at any depth."""
@@ -303,7 +300,8 @@ class _LineReader:
             if not LITERAL_ARITHMETIC.fullmatch(source):
                 self.expansions.append(source)
             if read_delimited(source):
-                return  # it contains no command
+                self.nest_texts(find_computed(source), source, start)
+                return
         if self.source.startswith(b"`", start):
             written = self.text(start + 1, node.end_byte - 1)
             body = re.sub(r"\\([\\$`])", r"\1", written)
@@ -315,6 +313,12 @@ class _LineReader:
         first, *within, last = node.children
         reader = _LineReader(self.source, self.depth + 1, first.end_byte, self.base)
         self.nested.append(reader.read(within, last.start_byte))
+
+    def nest_texts(self, texts: Iterable[tuple[int, str]], source: str, start: int) -> None:
+        """Read lines within the source that begins there."""
+        for at, text in texts:
+            base = self.base + start + len(source[:at].encode()) if self.base is not None else None
+            self.nested.append(_parse_line(text, self.depth + 1, base))
 
     def begin_document(self, source: str) -> str:
         if self.delimiter or not DELIMITER.fullmatch(source):
@@ -354,7 +358,5 @@ class _LineReader:
         if scanned is None:
             return False
         self.expansions += scanned.expansions
-        for at, text in scanned.substitutions:
-            base = self.base + start + len(body[:at].encode()) if self.base is not None else None
-            self.nested.append(_parse_line(text, self.depth + 1, base))
+        self.nest_texts(scanned.substitutions, body, start)
         return True
