@@ -191,7 +191,17 @@ class _Collector:
             for name in read.sets if read else ():
                 self.set(name, NUMBER)
 
+    def read_mapfile(self, words: Sequence[ShellWord], _: LineStep) -> None:
+        names = [word for word in words if word.role is WordRole.WORD and word.source != "-t"]
+        self.is_open = self.is_open or len(names) != 1 or not names[0].known
+        for word in names:
+            self.arrays.add(word.text)
+            self.set(word.text, UNKNOWN)
+
     def read_printf(self, words: Sequence[ShellWord], _: LineStep) -> None:
+        if len(words) > 2 and words[0].text == "-v" and words[1].known and words[2].known and words[2].text[:1] != "-":
+            self.set(words[1].text, UNKNOWN)
+            return
         self.is_open = self.is_open or any(not word.known or word.text.startswith("-v") for word in words[:1])
 
     def read_trap(self, words: Sequence[ShellWord], step: LineStep) -> None:
@@ -207,6 +217,7 @@ SETTERS = {
     "unset": _Collector.read_unset,
     "let": _Collector.read_let,
     "printf": _Collector.read_printf,
+    **dict.fromkeys(("mapfile", "readarray"), _Collector.read_mapfile),
 }
 
 
