@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from tools.shell.compiler_flags import VARIABLE, holds_plain_flags
-from tools.shell.environment_names import is_ordinary_name
+from tools.shell.compiler_flags import holds_plain_flags
 from tools.shell.program_arguments import Fits, PartlyKnown, is_certain, may_become_option
 
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))[\w.][\w./@+-]*")
@@ -21,16 +20,23 @@ OUTPUT = re.compile(
 )
 """The usual names of folders that a tool fills, and may empty first."""
 LEAVING = re.compile(
-    r"(?:.*[:._/-])?(?:un)?(?:install|deploy|publish|release|push|upload|ship|drop)(?:[:._-].*)?", re.IGNORECASE
+    r"(?:.*[:._/-])?(?:un)?(?:install|deploy|publish|release|push|upload|ship|drop|reset|purge|destroy|wipe)(?:[:._-].*)?",
+    re.IGNORECASE,
 )
 """A target or script with such a name says that it leaves the project, or destroys."""
 SETTING = re.compile(r"(\.?\w[\w.-]*)(?::\w+)?[:?+]?=(.*)", re.DOTALL)
 PLAIN_VALUE = re.compile(
     r"|\d[\w.]*|yes|no|true|false|on|off|[Dd]ebug|[Rr]elease|RelWithDebInfo|MinSizeRel|gcc|g\+\+|clang|clang\+\+|cc|c\+\+"
-    r"|python[\d.]*|\.?venv/bin/python[\d.]*|-[OgWfm][\w=+.-]*",
+    r"|python[\d.]*|\.?venv/bin/python[\d.]*|-[OgW][\w=+.-]*|-f(?!plugin|use-ld)[\w=-]+|-m[\w=.-]+",
     re.IGNORECASE,
 )
 """A value that names no program except a compiler or an interpreter."""
+TELLING = re.compile(
+    r"(?:[A-Z0-9]+_)*(?:TESTS?|NAME|VERSION|FILTER|MATCH|PATTERN|MESSAGE|MSG|TITLE|APP|SERVICE|MODULES?|PACKAGES?|PKG|SUITE|CASE"
+    r"|TESTCASE|ENV|LEVEL|REGION|TAG|BRANCH|SEED|PORT|HOST|K|T|V|N)",
+    re.IGNORECASE,
+)
+"""Names that a project gives to a text. With others, such as `PYTEST` or `CP`, it names a program that it starts."""
 GIVEN_WORD = r"-{0,2}\w[\w.:@%+,=-]*(?:/\w[\w.:@+-]*)*/?"
 GIVEN_WORDS = re.compile(rf"(?:{GIVEN_WORD}(?: +{GIVEN_WORD})*)?")
 """Plain words for what the project starts, such as `-k name` or `tests/test_a.py`."""
@@ -96,7 +102,10 @@ class Options(Struct, frozen=True):
 
     def _names(self, name: str, longs: str) -> bool:
         short = len(name) > 1 and not self.whole
-        return any(name == one or (short and one.startswith(name)) for one in longs.split() if len(one) > 1)
+        # Tools of Node also take `--rulesDir` for `--rulesdir`, and `--x.setup-files`.
+        spelled = {_spell(name), _spell(name.rpartition(".")[2])}
+        names = [_spell(one) for one in longs.split() if len(one) > 1]
+        return any(one in spelled or (short and one.startswith(_spell(name))) for one in names)
 
     def _has_asked_letter(self, word: str, value: str) -> bool:
         letters = re.match(r"-([A-Za-z]*)", word)
@@ -107,6 +116,10 @@ class Options(Struct, frozen=True):
                 rest = word.partition(letter)[2].removeprefix("=")
                 return not _is_inside(rest or value)
         return False
+
+
+def _spell(option: str) -> str:
+    return option.replace("-", "").lower()
 
 
 def _is_inside(path: str) -> bool:
@@ -124,7 +137,7 @@ def _is_plain_setting(word: str) -> bool:
         return False
     if holds_plain_flags(match[1], match[2]) and is_certain(word):
         return True
-    is_text = (is_ordinary_name(match[1]) and not VARIABLE.fullmatch(match[1])) or ARGUMENTS.fullmatch(match[1])
+    is_text = TELLING.fullmatch(match[1]) or ARGUMENTS.fullmatch(match[1])
     return (GIVEN_WORDS if is_text and is_certain(word) else PLAIN_VALUE).fullmatch(match[2]) is not None
 
 
@@ -146,10 +159,14 @@ def allow_options(known: Fits, options: Options) -> Fits:
 
 
 PYTEST = Options(
-    "override-ini basetemp pdbcls pastebin",
+    # `--tx` and `--px` name the program that pytest-xdist starts.
+    "override-ini basetemp pdbcls pastebin tx px rsyncdir clean-alluredir cov-report",
     "po",
-    "rootdir config-file confcutdir c junitxml junit-xml log-file report-log html",
-    fine=r"--co|-[kmrnW].*|-p ?no:.*|-o log_.*|-o addopts=",
+    "rootdir config-file confcutdir c junitxml junit-xml log-file report-log html json-report-file cov-config alluredir"
+    " durations-path resultlog",
+    fine=r"--co|--cov(?:=[\w./-]*)?|-[kmrnW].*|-p ?no:.*|-o log_.*|-o addopts="
+    r"|--cov-report[ =](?:term|term-missing|xml|html|json|lcov)"
+    r"(?::(?:skip-covered|(?:htmlcov|coverage)[\w./-]*))?",
 )
 PIP = Options(
     "target user prefix root src python break-system-packages system",
@@ -159,7 +176,8 @@ PIP = Options(
     ends=True,
 )
 NODE_PACKAGES = Options(
-    "global location prefix script-shell node-options userconfig globalconfig git global-pnpmfile pnpmfile",
+    "global location prefix script-shell node-options userconfig globalconfig git global-pnpmfile pnpmfile"
+    " config.script-shell config.node-options",
     "gC",
     ends=True,
 )
@@ -204,7 +222,10 @@ BUILD_OPTIONS: Mapping[str, Options] = {
         ends=False,
     ),
     "meson": Options(
-        "wrapper gdb-path wipe native-file cross-file", "", "C", first="setup compile test configure introspect"
+        "wrapper gdb-path wipe native-file cross-file ninja-args vs-args xcode-args",
+        "",
+        "C",
+        first="setup compile test configure introspect",
     ),
     "tsc": Options("clean", "", "outFile project p", "outDir declarationDir", whole=True, single=True),
     "eslint": Options(
@@ -224,11 +245,15 @@ BUILD_OPTIONS: Mapping[str, Options] = {
         whole=True,
     ),
     "vitest": Options(
-        "globalSetup runner environment", "", "config c root dir outputFile", "coverage.reportsDirectory", whole=True
+        "globalSetup setupFiles runner environment execArgv checker",
+        "",
+        "config c root dir outputFile",
+        "coverage.reportsDirectory",
+        whole=True,
     ),
     "mocha": Options("require node-option ui import loader", "rn", "config", fine="-g.*", whole=True),
-    "phpunit": Options("bootstrap printer extension loader", "", "configuration c"),
-    "rspec": Options("require options init", "rIO", fine="-[fet].*"),
+    "phpunit": Options("bootstrap printer extension loader include-path", "d", "configuration c"),
+    "rspec": Options("require options init", "rIO", "out o", fine="-[fet].*"),
     "rubocop": Options("require plugin", "r", "config c"),
     "gradle": Options(
         "init-script include-build system-prop gradle-user-home",
@@ -239,7 +264,7 @@ BUILD_OPTIONS: Mapping[str, Options] = {
     **dict.fromkeys(("npm", "pnpm", "yarn"), NODE_PACKAGES),
     **dict.fromkeys(("pip", "pip3", "uv"), PIP),
     "poetry": Options("directory project", "CPo", "", "output"),
-    "cargo": Options("config open", "Z", "manifest-path target-dir config-path", whole=True, ends=True),
+    "cargo": Options("config open debugger", "Z", "manifest-path target-dir config-path", whole=True, ends=True),
     "go": Options(
         "exec toolexec vettool overlay modfile ldflags gcflags gccgoflags",
         "",

@@ -141,6 +141,8 @@ def read_editing_call(program: str, words: Sequence[str]) -> CodeCall | None:
         return None if endings else _read_script(next(iter(rest), ""), rest[1:])
     if any(may_become_option(word) or not MAGIC_NAME.fullmatch(word) for word in rest):
         return None
+    if any(not is_certain(word) and not word[-1:].isalnum() for word in rest):
+        return None  # what `src/*` fits, and `find` finds, may end with any sign
     return CodeCall(code=True, rewrites=list_rewritten(rest, endings), rest=rest)
 
 

@@ -161,7 +161,10 @@ async def read_shell_facts(ctx: Context, shell: ShellSession, line: str) -> Mapp
     now = await read_state(shell)
     uses = set(USED.findall(line))
     since = {"lines typed into it": str(shell.typed)} if find_run_files(line, ".").untold else {}
-    return {**here, **describe_shell(list_words(line), uses, shell.fresh, now, ctx.files.root), **since}
+    # A file can replace what the shell is asked with, and so keep a function of its own out of the answers.
+    sourced = "\n".join(dict.fromkeys(one for one in shell.notes if SOURCING.search(one)))
+    hides = {"it has run files that can hide what they defined": sourced} if sourced else {}
+    return {**here, **describe_shell(list_words(line), uses, shell.fresh, now, ctx.files.root), **since, **hides}
 
 
 async def require_same_shell(ctx: Context, shell: ShellSession, args: Arguments) -> None:

@@ -45,7 +45,9 @@ READS: dict[str, Fits] = {
     **dict.fromkeys(
         ("cat", "head", "tail", "wc", "nl", "tac", "rev", "fold", "cut", "tr", "comm", "cmp"), may_have_any_words
     ),
-    **dict.fromkeys(("ls", "stat", "du", "df", "basename", "dirname", "sleep", "expr", "base64"), may_have_any_words),
+    **dict.fromkeys(("ls", "stat", "du", "df", "basename", "dirname", "sleep", "expr"), may_have_any_words),
+    # Elsewhere than on Linux, `-o` names the output file.
+    "base64": allow_only("-[dDi]+|-w ?[0-9]*|--(?:decode|ignore-garbage|wrap=[0-9]+)"),
     "printf": is_plain_printf,
     **dict.fromkeys(
         ("realpath", "readlink", "uname", "whoami", "id", "nproc", "seq", "column", "paste"), may_have_any_words
@@ -163,6 +165,8 @@ def is_known_module(name: str, words: Sequence[str]) -> bool:
         return False  # the second file is written
     if name == "venv" and any(may_become_option(word) or word.startswith("--c") for word in words):
         return False  # `--clear` deletes the folder
+    if name == "cProfile" and "-m" in words and not is_running_python(words[words.index("-m") :]):
+        return False
     known = name in MODULES or (name == "pip" and words[:1] != () and words[0] in PIP)
     # A module is the program of the same name.
     return known and (name not in BUILDS or BUILDS[name](words))
@@ -177,14 +181,19 @@ def is_running_coverage(words: Sequence[str]) -> bool:
 
 
 def is_building_with_cmake(words: Sequence[str]) -> bool:
-    return CMAKE.fit(words) and is_plain_definition(words)
+    return CMAKE.fit(words) and is_plain_definition(words) and stays_in_project(words)
 
 
 def is_running_ninja(words: Sequence[str]) -> bool:
     """Its tools are other programs; `-t clean` deletes."""
     tools = [words[at + 1 : at + 2] for at, word in enumerate(words) if word == "-t"]
     hidden = any(re.fullmatch("-[a-zA-Z]*t.*", word) for word in words if word != "-t")
-    return NINJA.fit(words) and not hidden and NINJA_TOOLS.issuperset("".join(one) for one in tools)
+    return (
+        NINJA.fit(words)
+        and stays_in_project(words)
+        and not hidden
+        and NINJA_TOOLS.issuperset("".join(one) for one in tools)
+    )
 
 
 def is_own_task(words: Sequence[str]) -> bool:
@@ -227,19 +236,22 @@ def is_running_script(words: Sequence[str]) -> bool:
 def is_testing_with_tox(words: Sequence[str]) -> bool:
     """Its other commands run what the line names (`exec`), or install elsewhere (`devenv`)."""
     ahead = [*takewhile(lambda word: word != "--", words)]
-    return all(map(is_certain, ahead)) and not {"exec", "e", "devenv", "d"}.intersection(ahead)
+    return (
+        all(map(is_certain, ahead)) and stays_in_project(ahead) and not {"exec", "e", "devenv", "d"}.intersection(ahead)
+    )
 
 
 KNOWN: dict[str, Fits] = {
-    **dict.fromkeys(("pytest", "py.test", "nox", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words),
-    **dict.fromkeys(("flake8", "pylint", "ctest", "meson"), may_have_any_words),
-    "make": stays_in_project,
+    **dict.fromkeys(("pytest", "py.test", "mypy", "pyright", "ruff", "black", "isort"), may_have_any_words),
+    **dict.fromkeys(("flake8", "pylint", "ctest"), may_have_any_words),
+    **dict.fromkeys(("make", "nox", "meson"), stays_in_project),
     "tox": is_testing_with_tox,
     "coverage": is_running_coverage,
     "cmake": is_building_with_cmake,
     "ninja": is_running_ninja,
     **dict.fromkeys(NODE_TOOLS, may_have_any_words),
-    **dict.fromkeys(("phpunit", "rspec", "rubocop", "gradle"), may_have_any_words),
+    **dict.fromkeys(("phpunit", "rspec", "rubocop"), may_have_any_words),
+    "gradle": stays_in_project,
     "mvn": is_running_maven,
     **dict.fromkeys(("python", "python3"), is_running_python),
     "node": runs_node_code,

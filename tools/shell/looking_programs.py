@@ -192,7 +192,7 @@ LOOKING: dict[str, Fits] = {
     "numfmt": allow_only("--(?:to|from|suffix|padding|field)(?:=.*)?"),
     "iconv": allow_only("-[ft].*|-[cl]|--(?:from-code|to-code|list)(?:=.*)?"),
     "xmllint": require_word(
-        allow_exactly(rf"--(?:noout|format|xpath|html|nonet)|{FILE}|[/@\w\[\]()='*:. -]+"),
+        allow_exactly(rf"--(?:noout|format|xpath|html|nonet)|(?!https?:|ftp:){FILE}|[/@\w\[(][/@\w\[\]()='*:. -]*"),
         "--noout",
         "--format",
         "--xpath",

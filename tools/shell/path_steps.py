@@ -159,7 +159,9 @@ def read_making(name: str, words: Sequence[str], folder: str) -> PathStep | None
     *sources, into = operands or [""]
     patterns = [word for word in sources if is_pattern(word)]
     paths = [word for word in sources if not is_pattern(word)]
-    is_known = all(is_certain(word) and word and word == show_argument(word) for word in (*paths, into))
+    is_known = all(
+        is_certain(word) and word and word == show_argument(word) and "{" not in word for word in (*paths, into)
+    )
     if not sources or not is_known or not all(map(LAST_NAME.fullmatch, patterns)) or (patterns and name == "ln"):
         return None
     return PathStep(

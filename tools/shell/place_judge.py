@@ -11,7 +11,7 @@ from mcp_server.model.text import quote_text
 from tools.shell.interpreters import INTERPRETERS, TEMPORARY
 from tools.shell.line_scope import NO_SCOPE, REDIRECTION, LineScope
 from tools.shell.own_modules import is_own_module
-from tools.shell.program_arguments import is_certain, is_pattern, show_argument
+from tools.shell.program_arguments import is_certain, is_pattern, list_spellings, show_argument
 from tools.shell.surroundings import Surroundings
 from tools.shell.verdicts import CommandKind, NeedsApproval
 from tools.shell.word_values import HERE
@@ -21,6 +21,10 @@ FROM_COMMAND = re.compile(r"\d*<\s*<\(")
 STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 INSIDE = re.compile(r"(?!.*(?:^|/)\.\.(?:/|$))(?:[^/~]|/tmp/).*", re.DOTALL)
 """Below the current folder, or in the temporary folder that belongs to the command alone."""
+WHOLE_PATH = re.compile(r"/[\w.@+-][\w./@+-]*")
+COMMON = re.compile(r"/(?:tmp|usr|lib\w*|bin|sbin|dev|nix)(?:/(?!.*\.\.)|$)")
+"""Where nothing lies that a command could not have anyway."""
+FILE_NAME = re.compile(r"[\w.@+/{},-]+")
 SCOPED = frozenset(("npm", "pnpm", "yarn", "bun", "deno", "go", "composer", *INTERPRETERS))
 """What they are given may begin with `@`. Others read more arguments from a file that is named so."""
 HIDDEN_MATCH = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
@@ -72,10 +76,25 @@ class PlaceJudge:
             place = word.rpartition("=")[2]
             if word.startswith("@") and program not in SCOPED:
                 raise NeedsApproval(f"{quote_text(word)} may be a file with more options")
-            if is_certain(place) and leads_out(self.folder, place):
+            if not is_certain(place):
+                continue
+            if leads_out(self.folder, place) or self._is_elsewhere(place):
                 raise NeedsApproval(f"{quote_text(word)} leads out of the workspace")
+            self._require_ordinary_file(place)
         if self.is_outside or self.is_elsewhere or self.folder.split("/")[0] == "..":
             raise NeedsApproval(f"{quote_text(program)} may run outside the workspace after {self.left}")
+
+    def _is_elsewhere(self, place: str) -> bool:
+        """True of a whole path that is neither the workspace's, nor the system's, nor the command's own."""
+        root = self.around.root if self.around else ""
+        is_own = bool(root) and f"{place}/".startswith(f"{root}/")
+        return WHOLE_PATH.fullmatch(place) is not None and not is_own and not COMMON.match(place)
+
+    def _require_ordinary_file(self, place: str) -> None:
+        """What a program is given, it may write: `pytest --junitxml=.envrc`."""
+        for path in list_spellings(place) if FILE_NAME.fullmatch(place) else ():
+            if risk := describe_change_risk(path, posixpath.normpath(posixpath.join(self.folder, path))):
+                raise NeedsApproval(risk.rstrip("."))
 
     def judge_redirection(self, word: ShellWord) -> CommandKind:
         sign = REDIRECTION.match(word.source)
@@ -102,7 +121,8 @@ class PlaceJudge:
         return self.judge_writing(word.text)
 
     def judge_writing(self, *paths: str) -> CommandKind:
-        for path in paths:
+        spelled = [one for path in paths for one in (list_spellings(path) if is_certain(path) else [path])]
+        for path in spelled:
             if path == "/dev/null":
                 continue
             if path.startswith(HERE) and INSIDE.fullmatch(path):

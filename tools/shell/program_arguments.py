@@ -22,6 +22,7 @@ QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 PLAIN_BRACES = re.compile(r"(?:[\w./-]*[\w/]|(?:[\w./-]*/)?\*\.)(?:\{\w+(?:,\w+)+\}[\w./*-]*)+")
 """Such as `src/{a,b}.py` or `*.{py,sh}`. Others can spell names that nobody reads, as in `.{env,x}`."""
+BRACE = re.compile(r"\{([^{}]*,[^{}]*)\}")
 NAMED_STREAM = re.compile(r"\{[A-Za-z_]\w*\}")
 WITH_NUMBER = re.compile(r"[\w.:/=+-]*|\"[\w.:/=+-]*\"|[\w.:/=+-]*\"0\"")
 """A word with a number in the place of what bash computes, as in `-j$(nproc)`."""
@@ -59,6 +60,15 @@ def may_become_option(argument: str) -> bool:
         return is_unknown(argument)
     # `--ignore=src/*` stays this option, with whatever value.
     return argument[:1] == "-" and "=" not in re.split(r"[*?[{]", argument)[0]
+
+
+def list_spellings(argument: str) -> list[str]:
+    """List the words that bash makes of `src/{a,b}.py`, besides the word itself."""
+    inner = BRACE.search(argument)
+    if inner is None:
+        return [argument]
+    each = [f"{argument[: inner.start()]}{one}{argument[inner.end() :]}" for one in inner[1].split(",")]
+    return [argument, *(one for spelling in each for one in list_spellings(spelling))]
 
 
 def is_pattern(argument: str) -> bool:

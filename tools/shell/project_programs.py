@@ -211,7 +211,9 @@ PROJECT: dict[str, Fits] = {
     ),
     "cargo": lambda words: (
         words[:1] in (("metadata",), ("pkgid",), ("locate-project",), ("update",), ("add",), ("nextest",))
-        and not any(may_become_option(word) or word.startswith(("--config", "@")) for word in words)
+        and not any(
+            may_become_option(word) or word.startswith(("--config", "--debugger", "--tracer", "@")) for word in words
+        )
     ),
     "go": allow_first_word(
         {
@@ -236,7 +238,7 @@ PROJECT: dict[str, Fits] = {
     **dict.fromkeys(
         ("pip", "pip3"),
         lambda words: (
-            words[:1] in (("inspect",), ("debug",), ("help",))
+            (words[:1] in (("inspect",), ("debug",), ("help",)) and allow_names(words[1:]))
             or (words[:1] == ("config",) and words[1:] in (("list",), ("debug",)))
         ),
     ),
@@ -257,8 +259,10 @@ PROJECT: dict[str, Fits] = {
 
 
 def _is_plain_build(words: Sequence[str]) -> bool:
-    return words[:1] in (("build",), ("test",), ("runtest",)) and allow_exactly(rf"-v|-j\d*|--verbose|{PLAIN}")(
-        words[1:]
+    return (
+        words[:1] in (("build",), ("test",), ("runtest",))
+        and stays_in_project(words)
+        and allow_exactly(rf"-v|-j\d*|--verbose|{PLAIN}")(words[1:])
     )
 
 

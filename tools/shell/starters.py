@@ -97,7 +97,8 @@ FIND_FLAGS = re.compile(
     "[(),!]|-(?:empty|print|print0|ls|not|and|or|o|a|prune|quit|true|false|readable|writable|executable|depth|xdev|mount"
     "|follow|daystart|[HLP])?"
 )
-FIND_STARTS = frozenset(("-exec", "-execdir"))
+FIND_STARTS = frozenset(("-exec",))
+"""`-execdir` starts its program in another folder for each file, which nobody has looked at."""
 
 
 def start_for_each_file(words: Sequence[str]) -> list[tuple[str, ...]] | None:

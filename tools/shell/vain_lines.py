@@ -28,6 +28,7 @@ STARTING_ONE = frozenset(("timeout", "nice", "time", "stdbuf", "env"))
 RAISING = frozenset(("sudo", "su", "doas", "pkexec"))
 SCRIPT_RUNNERS = frozenset("bash sh dash zsh python python3 node ruby perl php . source".split())  # noqa: SIM905
 SEARCHING = frozenset((".", "source", "bash", "sh", "dash", "zsh"))
+NODE_FILE = re.compile(r".*\.(?:[cm]?[jt]s|json)")
 READERS = frozenset("cat head tail wc ls stat file cp mv rm rmdir cd sort".split())  # noqa: SIM905
 NO_FILE = re.compile(r"/dev/null|\d+|-")
 LAST_IS_NEW = frozenset(("cp", "mv"))
@@ -57,7 +58,8 @@ def find_failure(line: ShellLine, folder: str, around: Surroundings) -> VainLine
     if not line.listed or any(command.joined not in STOPPING for command in ahead) or last.joined.strip():
         return None
     started = [_find_started(command) for command in line.commands]
-    if started[0] and (missing := _find_missing(started[0], line.commands[0], folder, around)):
+    piped = line.commands[0].joined == "|"
+    if started[0] and (missing := _find_missing(started[0], line.commands[0], folder, around, piped)):
         return VainLine(missing)
     return _find_walled(started[0], [words for words in started if words], around)
 
@@ -74,7 +76,8 @@ def _find_walled(first: Sequence[str], each: Iterable[Sequence[str]], around: Su
     return VainLine(because, OFFLINE, Code.PROFILE_TOO_LOW)
 
 
-def _find_missing(words: Sequence[str], first: ShellCommand, folder: str, around: Surroundings) -> str:
+def _find_missing(words: Sequence[str], first: ShellCommand, folder: str, around: Surroundings, piped: bool) -> str:
+    """Behind a pipe, a line goes on when its first command fails, and may be about that: `ls x | grep -q …`."""
     name, rest = words[0], words[1:]
     missing = _find_missing_program(name, folder, around)
     # A redirection makes its file before the program looks for it, but no program.
@@ -82,7 +85,7 @@ def _find_missing(words: Sequence[str], first: ShellCommand, folder: str, around
         return missing
     if name in SCRIPT_RUNNERS:
         return _find_missing_script(name, rest, folder, around)
-    return _find_missing_operand(name, rest, folder, around) if name in READERS else ""
+    return _find_missing_operand(name, rest, folder, around) if name in READERS and not piped else ""
 
 
 def _find_started(command: ShellCommand) -> tuple[str, ...]:
@@ -131,7 +134,7 @@ def _find_missing_script(name: str, rest: Sequence[str], folder: str, around: Su
         return ""
     # A shell looks among the programs, too, and `node` tries the endings of its modules.
     if (name in SEARCHING and "/" not in rest[0] and around.has_program(rest[0])) or (
-        name == "node" and not posixpath.splitext(rest[0])[1]
+        name == "node" and not NODE_FILE.fullmatch(rest[0])
     ):
         return ""
     missing = not around.find_kind(_place(folder, rest[0]))

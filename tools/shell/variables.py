@@ -55,6 +55,9 @@ def judge_assignment(word: ShellWord, exported: bool) -> CommandKind:
 def judge_variable(name: str, value: str | None, exported: bool) -> CommandKind:
     """The value is None if it is unknown, or the one that the variable has already."""
     if name in ENVIRONMENT:
+        # `make` expands what it finds in its environment: `$(shell …)` would run.
+        if value is not None and "$" in value:
+            raise NeedsApproval(f"what {quote_text(name)} is set to is more than plain text")
         return CommandKind.BUILDS if name in LOADING else CommandKind.READS
     if not exported and is_own_variable(name):
         return CommandKind.READS

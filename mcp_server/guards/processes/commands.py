@@ -49,6 +49,15 @@ DRAIN_SECONDS = 1.0
 OWN_PROCESSES = 3
 """Those between us and a command, which count with it."""
 
+READING_GIT = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+}
+"""A folder of the workspace may look like a repository whose settings name a program for `git diff` to start."""
+
 
 @dataclass
 class ChildRegistry:
@@ -257,8 +266,10 @@ class CallProcesses(Struct, frozen=True):
     def _put_project_first(self, command: Command) -> Command:
         """Put the project's own environment first on its PATH. A call that only reads runs nothing that the project
         brought along."""
-        if not command.project_first or self.demand.effect in READING:
+        if not command.project_first:
             return command
+        if self.demand.effect in READING:
+            return replace(command, env={**READING_GIT, **command.env})
         workspace = self.host.paths.workspace
         folders = [str(workspace / name) for name in PROJECT_PROGRAMS if (workspace / name).is_dir()]
         search_path = os.pathsep.join((*folders, self.host.paths.variables.get("PATH", os.defpath)))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mcp_server.guards.sandbox.protected import OBEYED_BY_GIT, OTHERS_IN_GIT, PathWatch, ProtectedPaths
+from mcp_server.model.files import is_protected
 from mcp_server.model.results import Code, Problem, Refusal
 
 
@@ -49,7 +50,9 @@ class PlantedSince:
         self._before = self._find_existing(protected)
 
     def _find_existing(self, protected: ProtectedPaths) -> set[str]:
-        return {path for path in protected.list_obeyed_paths() if os.path.lexists(self._watch.root / path)}
+        # Some are secrets as well, such as `.envrc` and `.npmrc`.
+        obeyed = (*protected.list_obeyed_paths(), *filter(is_protected, protected.secret))
+        return {path for path in obeyed if os.path.lexists(self._watch.root / path)}
 
     async def find_planted_paths(self) -> tuple[str, ...]:
         """List what is new. Of a new repository, list only the repository itself."""

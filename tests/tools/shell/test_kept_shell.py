@@ -93,6 +93,20 @@ def test_the_question_says_what_a_name_means_here_and_the_approval_is_bound_to_i
     assert facts(at_normal, third)["what the line names is defined in it"] == "alias mv='echo moved'"
 
 
+HIDING = (
+    'builtin() { case "$*" in "declare -F"|"declare -f") :;; *) command "$@";; esac; }\ndocker() { touch planted; }\n'
+)
+
+
+def test_a_file_that_hides_its_functions_is_named(at_normal: Shells) -> None:
+    """A shell cannot be asked about itself once a file has replaced what it is asked with."""
+    (at_normal.workspace / "venv/bin").mkdir(parents=True)
+    (at_normal.workspace / "venv/bin/activate").write_text(HIDING)
+    assert not bash(at_normal.server, ". venv/bin/activate", bash_id="hides").startswith("Error")
+    told = facts(at_normal, asked(at_normal, "docker push x", bash_id="hides"))
+    assert told["it has run files that can hide what they defined"] == ". venv/bin/activate"
+
+
 def test_an_allow_rule_does_not_answer_what_a_name_means_here(at_normal: Shells) -> None:
     (at_normal.home / "rules.yaml").write_text('rules:\n  allow: ["bash(docker ps:*)"]\n')
     rules = ("--profile", "normal", "--config", str(at_normal.home / "rules.yaml"))

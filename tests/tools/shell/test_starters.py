@@ -20,7 +20,7 @@ READ = f"{SOME_UNKNOWN}{READ_BY_XARGS}"
         ("xargs -0 -n 5 rm -r", [("rm", "-r", READ)]),
         ("xargs", [("echo", READ)]),
         ("xargs -I {} mv {} x{} y", [("mv", f"{ONE_UNKNOWN}{{}}", f"{ONE_UNKNOWN}x{{}}", "y")]),
-        ("find . ( -name x -o -type f ) -exec rm {} ; -execdir ls {} +", [("rm", "./{}"), ("ls", "./{}")]),
+        ("find . ( -name x -o -type f ) -exec rm {} ; -exec ls {} +", [("rm", "./{}"), ("ls", "./{}")]),
         ("find . -exec sh -c x{} ;", [("sh", "-c", f"{ONE_UNKNOWN}x{{}}")]),
         ("find -H src -name -delete -print0", []),
     ],
