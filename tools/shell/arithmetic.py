@@ -14,10 +14,16 @@ from tools.shell.verdicts import NeedsApproval
 
 IsOwn: TypeAlias = Callable[[str], bool]
 """May the line set this variable?"""
+COMPUTED = re.compile(
+    r"\$\((?P<line>(?:nproc|date \+%s|(?:[\w./*= -]+\|)* *wc -[lcmw](?: *< *(?:[\w./-]+|\"?\$\{?\w+\}?\"?))?) *)\)",
+    re.ASCII,
+)
+"""Substitutions that become a number. The commands in them are judged by themselves."""
 TOKEN = re.compile(
     r"(?P<blank>[ \t\n]+)"
     r"|(?P<number>\d+#(?:[0-9A-Za-z]+|(?=\$))|0[xX][0-9A-Fa-f]+|\d+)"
     r"|(?P<count>\$[#?]|\$\{[#?]\}|\$\{#\w+(?:\[[@*]\])?\})"
+    rf"|(?P<computed>{COMPUTED.pattern})"
     r"|\$\{(?P<braced>[A-Za-z_]\w*)\}|\$(?P<inserted>[A-Za-z_]\w*)|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<sign>[-+*/%<>=!&|?:,~^();])"
 )
@@ -69,6 +75,12 @@ def read_delimited(source: str) -> Arithmetic | None:
     """Read `((…))` or `$((…))`."""
     inner = DELIMITED.fullmatch(source)
     return read_arithmetic(inner[1]) if inner else None
+
+
+def find_computed(source: str) -> Iterator[tuple[int, str]]:
+    """Find the commands in arithmetic that was read, each with its place. The rest of it contains none."""
+    for one in COMPUTED.finditer(source):
+        yield one.start("line"), one["line"]
 
 
 def judge_arithmetic(source: str, read: Arithmetic | None, is_number: IsNumber, is_own: IsOwn) -> None:

@@ -17,7 +17,7 @@ BRACED = re.compile(r"\$\{(?P<sign>[#!]?)(?P<name>\w+|[@*])(?:\[(?P<at>[^][{}'\"
 PLAIN_VALUE = r"\$(?:\w+|\{\w+\})"
 OPERAND = (
     rf"(?:[^$`'\"\\{{}}()<>;&|\n]|\\[^{{}}\n]|{PLAIN_VALUE}|'[^'\"$`\\{{}}\n]*'"
-    rf"|\"(?:[^'\"$`\\{{}}\n]|{PLAIN_VALUE})*\")*"
+    rf"|\"(?:[^'\"$`\\{{}}\n]|{PLAIN_VALUE})*\"|\$'(?:[^'\"$`\\{{}}\n]|\\[nrt])*')*"
 )
 """Text, or what plain variables contain. Where braces or odd quotes are in it, not everybody agrees where it ends."""
 CHANGED = re.compile(rf"(?:%%?|##?|:?[-+?]|//?[%#]?|,,?|\^\^?){OPERAND}|@[QULu]")

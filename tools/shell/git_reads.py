@@ -67,7 +67,7 @@ PATCHES = allow_only(
 )
 SUBMODULES = allow_only("--(?:recursive|cached|quiet)|--")
 DRY = re.compile("-[dxXfq]*n[ndxXfq]*|--dry-run")
-GIT_SHOWS = allow_only(
+SHOWN = (
     r"-[0-9]+|-[npswbzvqra]+|-u(?:no|normal|all)?|-n[0-9]+|-U[0-9]+|-[MC][0-9%]*|-L.*|-[SG].*|--",
     r"--(?:oneline|stat|shortstat|numstat|dirstat|summary|name-only|name-status|cached|staged|graph|all|branches|tags)",
     r"--(?:remotes|decorate|follow|no-merges|merges|first-parent|reverse|patch|no-patch|no-color|word-diff|raw|check)",
@@ -76,10 +76,18 @@ GIT_SHOWS = allow_only(
     r"--(?:show-current|list|contains|merged|no-merged|verbose|others|exclude-standard|modified|deleted|unmerged|stage)",
     r"--(?:show-toplevel|abbrev-ref|verify|is-inside-work-tree|git-dir|always|long|porcelain=v[12]|line-porcelain)",
 )
+GIT_SHOWS = allow_only(*SHOWN)
+REVISIONS = "--(?:count|objects|left-right|left-only|right-only|no-walk|(?:max|min)-parents=[0-9]+)"
+PATCHES_SHOWN = "--(?:stdout|no-stat|no-signature|signoff|root|keep-subject|numbered|no-numbered)|-[0-9]+|-[kNn]"
 TABLE: dict[str, Fits] = {
-    **dict.fromkeys(("status", "log", "diff", "show", "ls-files", "rev-parse", "describe", "blame"), GIT_SHOWS),
+    **dict.fromkeys(("status", "log", "show", "rev-parse", "describe", "blame"), GIT_SHOWS),
+    "diff": allow_only(*SHOWN, "--no-index"),
+    "ls-files": allow_only(*SHOWN, "-[cdmosktuvz]+"),
+    # Without `--stdout`, it writes files.
+    "format-patch": require_word(allow_only(PATCHES_SHOWN), "--stdout"),
     "shortlog": lambda words: GIT_SHOWS([one for one in words if not re.fullmatch("-[sne]+", one)]),
-    **dict.fromkeys(("ls-tree", "cat-file", "merge-base", "rev-list"), GIT_SHOWS),
+    **dict.fromkeys(("ls-tree", "cat-file", "merge-base"), GIT_SHOWS),
+    "rev-list": allow_only(*SHOWN, REVISIONS),
     # Other first words change the reflog.
     "reflog": lambda words: not words or (words[0] == "show" and GIT_SHOWS(words[1:])),
     "branch": allow_listing_names("-[arvli]+"),

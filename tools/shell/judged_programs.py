@@ -151,6 +151,17 @@ def judge_split(line: "WholeLine", words: Sequence[str]) -> CommandKind:
     return line.judge_writing(prefix)
 
 
+STRIP_FLAGS = re.compile("-[gsSxXd]|--strip-(?:all|debug|unneeded)")
+
+
+def judge_strip(line: "WholeLine", words: Sequence[str]) -> CommandKind:
+    """Judge `strip -o NEW FILE`. Without `-o`, the file itself would be changed."""
+    rest = [word for word in words if not STRIP_FLAGS.fullmatch(word)]
+    if len(rest) != 3 or rest[0] != "-o" or not all(map(is_certain, rest)) or rest[2].startswith(("-", "@")):
+        raise NeedsApproval(describe_program(("strip", *words)))
+    return line.judge_writing(rest[1])
+
+
 def judge_npx(line: "WholeLine", words: Sequence[str]) -> CommandKind:
     """Judge `npx tsc`; with others, npx installs what they name. Where nobody types, it takes yes anyway."""
     rest = words[1:] if words[:1] in (("--no-install",), ("--no",), ("--yes",), ("-y",)) else words
@@ -215,4 +226,5 @@ JUDGED: Mapping[str, Callable[[WholeLine, Sequence[str]], CommandKind]] = {
     "tar": judge_tar,
     "zip": judge_zip,
     "split": judge_split,
+    "strip": judge_strip,
 }

@@ -29,10 +29,14 @@ from tools.shell.program_arguments import (
 )
 from tools.shell.project_programs import PROJECT
 from tools.shell.shell_builtins import BUILTINS
+from tools.shell.variables import is_own_variable
 
 
 def is_plain_printf(words: Sequence[str]) -> bool:
     """`printf -v` sets a variable, and bash runs what is in brackets after its name."""
+    if words[:1] == ("-v",):
+        is_known = len(words) > 2 and is_certain(words[1]) and not words[2].startswith("-")
+        return is_known and is_own_variable(words[1])
     return not (words and words[0].startswith("-"))
 
 
@@ -96,7 +100,7 @@ READS: dict[str, Fits] = {
     "git": is_reading_with_git,
     # Exactly these words: others would be a file to run or a target, and Python runs its input.
     **dict.fromkeys(("python", "python3", "pip", "cargo", "rustc"), allow_version("--version", "-V")),
-    **dict.fromkeys(("node", "npm", "make"), allow_version("--version", "-v")),
+    **dict.fromkeys(("node", "npm", "yarn", "pnpm", "make"), allow_version("--version", "-v")),
     "go": allow_version("version"),
     **LOOKING,
 }

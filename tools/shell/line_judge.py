@@ -40,6 +40,10 @@ CLOSING = frozenset(("fi", "done", "}"))
 PROGRAM = re.compile(r"[\w./+-]+|\[\[?|:")
 PROJECT_PROGRAM = re.compile(r"(?:\./)?(?:\.?venv/bin|node_modules/\.bin|vendor/bin)/([\w.+-]+)")
 PLAIN_NAME = re.compile(r"[A-Za-z][\w.+-]*")
+SYSTEM_PROGRAM = re.compile(r"/(?:usr/)?bin/([A-Za-z][\w.+-]*)")
+ALSO_PROGRAMS = frozenset(("echo", "printf", "true", "false", "pwd", "test"))
+"""Builtins that do the same as the programs of their name."""
+VERSIONED = re.compile(r"(python3)\.\d+")
 WRAPPERS = {"./gradlew": "gradle", "./mvnw": "mvn"}
 """The project's own copy of a build tool."""
 
@@ -175,6 +179,8 @@ class LineJudge(PlaceJudge):
         if name in WRAPPERS:
             self.require_project_folder(name)
             return self.judge_program((WRAPPERS[name], *rest))
+        if plain := self._find_plain_name(name):
+            return self.judge_program((plain, *rest))
         if name == "time" and not rest:
             return CommandKind.READS  # what follows it in brackets is a command of its own
         if words[1:] in (("--version",), ("--help",)) and PLAIN_NAME.fullmatch(name) and name not in BUILTIN_NAMES:
@@ -189,9 +195,21 @@ class LineJudge(PlaceJudge):
         if name in JUDGED:
             return JUDGED[name](self, rest)
         if name in STARTERS and (started := STARTERS[name](rest)) is not None:
+            if name not in ("command", "time") and any(one[0] in MOVING for one in started):
+                raise NeedsApproval(f"{quote_text(name)} starts programs, and `cd` is none")
             settings = judge_settings(rest) if name == "env" else []
             return get_widest([*settings, *map(self.judge_program, started)])
         raise NeedsApproval(describe_program(words, self.left))
+
+    def _find_plain_name(self, name: str) -> str:
+        """Find what a program of the system, or one with its version in its name, is called."""
+        if versioned := VERSIONED.fullmatch(name):
+            return versioned[1]
+        found = SYSTEM_PROGRAM.fullmatch(name)
+        root = self.around.root if self.around else ""
+        if found is None or (root and name.startswith(f"{root.rstrip('/')}/")):
+            return ""
+        return found[1] if found[1] not in BUILTIN_NAMES or found[1] in ALSO_PROGRAMS else ""
 
     def judge_inner_text(self, text: str, has_scope: bool = False) -> CommandKind:
         """Judge a line that is given as text. Only with `has_scope` does it see the variables of this one."""

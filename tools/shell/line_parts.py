@@ -34,6 +34,8 @@ SHELL_CHANGING = frozenset(CHANGING.split())
 SOURCING = frozenset((".", "source"))
 OTHER_BUILTINS = frozenset(("echo", "false", "kill", "pwd", "true"))
 
+REPEATING = frozenset(("for", "while", "until", "select", "do", "function"))
+
 DOES: Mapping[CommandKind, Literal["reads", "builds", "asks"]] = {
     CommandKind.READS: "reads",
     CommandKind.BUILDS: "builds",
@@ -62,7 +64,7 @@ def find_line_parts(text: str, folder: str) -> Sequence[CallPart]:
         judge.judge_line(line)
     except NeedsApproval:
         return ()
-    return tuple(map(judge.doubt_part, judge.parts) if judge.repeats else judge.parts)
+    return tuple(judge.doubt_part(part, judge.repeats) for part in judge.parts)
 
 
 @dataclass
@@ -79,6 +81,8 @@ class _PartJudge(LineJudge):
     """An earlier part that may have changed the shell."""
     repeats: bool = False
     """A part may run before an earlier one, as in a loop or a function."""
+    branches: bool = False
+    """It is more than a list of commands."""
     strayed: bool = False
     """A `cd` may have failed, so that nobody knows in which folder the next part runs."""
     folders: dict[str, None] = field(default_factory=dict[str, None])
@@ -93,10 +97,12 @@ class _PartJudge(LineJudge):
     """The current command runs a line of its own, whose parts stand for it."""
 
     def judge_line(self, line: ShellLine) -> CommandKind:
-        self.repeats = self.repeats or not line.listed
+        self.branches = self.branches or not line.listed
+        steps = self.begin_line(line)
+        self.repeats = self.repeats or any(map(_may_run_again, steps))
         before: tuple[ShellCommand, int] | None = None
         folder = self.folder
-        for step in self.begin_line(line):
+        for step in steps:
             command = step.command
             if self.count > MAX_COMMANDS:
                 break
@@ -155,7 +161,7 @@ class _PartJudge(LineJudge):
             start += _measure_keywords(command, self.text[start:end])
             text, span = self.text[start:end].decode(), self._find_span(start, end)
         losses = tuple(find_losses(command.words, self._find_place()))
-        return self.doubt_part(CallPart(text, DOES[kind], why, span, losses))
+        return self.doubt_part(CallPart(text, DOES[kind], why, span, losses), True)
 
     def _find_place(self) -> LossPlace:
         if self.left:
@@ -164,15 +170,16 @@ class _PartJudge(LineJudge):
             (self.folder, *(one for one in self.folders if one != self.folder and self.strayed)), self.altered
         )
 
-    def doubt_part(self, part: CallPart) -> CallPart:
-        """What a part does is uncertain if another one may have changed the shell."""
-        if self.changing:
+    def doubt_part(self, part: CallPart, is_behind: bool) -> CallPart:
+        """What a part does is uncertain if it may run behind one that may have changed the shell."""
+        changing = self.changing if is_behind else ""
+        if changing:
             part = replace(part, losses=())
-        elif self.repeats and len(self.folders) > 1:
+        elif self.branches and len(self.folders) > 1:
             part = replace(part, losses=tuple(dict.fromkeys(_doubt_loss(loss) for loss in part.losses)))
-        if part.does == "asks" or not self.changing:
+        if part.does == "asks" or not changing:
             return part
-        return replace(part, does="asks", why=f"{quote_text(self.changing)} may change what it does")
+        return replace(part, does="asks", why=f"{quote_text(changing)} may change what it does")
 
     def _find_span(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the bytes of the current text as characters of the line."""
@@ -190,6 +197,16 @@ class _PartJudge(LineJudge):
         part = self.parts[at]
         span = part.span and (part.span[0], part.span[1] + len(text))
         self.parts[at] = replace(part, text=part.text + text, span=span)
+
+
+def _may_run_again(step: LineStep) -> bool:
+    """True of the beginning of a loop or a function, and of what runs when something happens."""
+    is_trap = any(word.text == "trap" for word in step.words)
+    return (
+        step.kind is StepRole.FUNCTION
+        or is_trap
+        or any(word.role is WordRole.KEYWORD and word.source in REPEATING for word in step.command.words)
+    )
 
 
 def _doubt_loss(loss: Loss) -> Loss:

@@ -18,6 +18,7 @@ from tools.shell.verdicts import CommandKind, NeedsApproval
 from tools.shell.word_values import HERE, MOST_TEXTS, SAFE, Value, evaluate_word, spell_source
 
 REDIRECTION = re.compile(r"(?:\d*|&)(<<<|<<-?|<>|<&|>&|>>|>\||<|>)")
+LOOKED_AT = re.compile(r'\d+|"?\$\$"?|"\$\w+"|"\$\{\w+\}"')
 AS_WRITTEN = frozenset(("kill", "let"))
 """They are judged by the variables in their words."""
 
@@ -96,7 +97,9 @@ class LineScope(Struct, frozen=True):
         return CommandKind.READS
 
     def judge_kill(self, words: Sequence[ShellWord]) -> CommandKind:
-        """Judge `kill $!` and `kill %1`, which end what the line has started."""
+        """Judge `kill $!` and `kill %1`, which end what the line has started. `kill -0` only looks for a process."""
+        if len(words) == 3 and words[1].source == "-0" and LOOKED_AT.fullmatch(words[2].source):
+            return CommandKind.READS
         for at, word in enumerate(words[1:]):
             name = re.fullmatch(r"\"?\$\{?([A-Za-z_]\w*)\}?\"?", word.source)
             is_own = name is not None and self.find(name[1]).is_job

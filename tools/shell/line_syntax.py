@@ -29,6 +29,7 @@ WORDS = NESTING | frozenset(
     ("string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion", "brace_expression")
 )
 EXPANDING = frozenset(("simple_expansion", "expansion", "brace_expression"))
+OPENING_SIGNS = frozenset(("$", "${", "$(", "$((", "$[", "`"))
 ARITHMETIC_COMMANDS = frozenset(("compound_statement", "c_style_for_statement"))
 REDIRECTING = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 LITERAL = frozenset(("word", "number", "variable_name", "test_operator"))
@@ -39,8 +40,6 @@ whole process. To bash these bytes are parts of words, as `%` is; the words them
 DELIMITER = re.compile(r"""\\?[\w.-]+|'[\w .-]+'|"[\w .-]+\"""", re.ASCII)
 """The grammar takes what follows a here-document's word for part of it, as in `<<EOF; ls`."""
 HIDING = re.compile(r"""['"`]|\$\(""")
-ANSI_C = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
-"""The grammar takes the end of `$'a\\\\'` for an escaped quote, and the commands behind it for text."""
 AFTER_CLOSING = frozenset(b" \t\n;|&()<>")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 IN_QUOTES = re.compile(r"\\([$`\"\\])")
@@ -52,7 +51,6 @@ SPELLED_OUT = re.compile(r"""\"[^"]*\"|(?<=:) (?=-\d)""")
 """Blanks at which bash does not split a word: in `${x:-"a b"}` and `${x: -3}`."""
 INNER_OFFSET = re.compile(rb"(?<=(?<!\\)\$\{)(\w+(?:\[[@*]\])?:)((?:[\w+*-]|\$\w+|:(?![-+=?]))+)(?=\})")
 """The grammar does not read a `$` in `${x:$i:1}`."""
-LAST_DOLLAR = re.compile(r"[^$]*\$")
 CLOSED = re.compile(
     r"""(?>[^'"`\\#]++|\\.|(?<!\S)#[^\n]*+|#|'[^']*+'|"(?:[^"\\`]|\\.|`[^`]*+`)*+"|`[^`]*+`)*+""", re.DOTALL
 )
@@ -75,6 +73,12 @@ def parse_nodes(source: bytes) -> "Node | None":
 
 def _hide_inner_dollars(found: re.Match[bytes]) -> bytes:
     return found[1] + found[2].replace(b"$", b"0")
+
+
+def find_expansion_start(node: "Node") -> int:
+    """Find where an expansion begins. In quotes, the grammar counts blanks between two as a part of the second."""
+    sign = next(iter(node.children), None)
+    return sign.end_byte - len(sign.type) if sign and sign.type in OPENING_SIGNS else node.start_byte
 
 
 def find_missed_expansions(source: bytes, node: "Node") -> list[str]:

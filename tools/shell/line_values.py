@@ -11,7 +11,7 @@ from itertools import dropwhile
 from msgspec import Struct
 
 from mcp_server.model.shell import ShellLine, ShellWord, WordRole
-from tools.shell.arithmetic import read_arithmetic, read_delimited
+from tools.shell.arithmetic import DYNAMIC, read_arithmetic, read_delimited
 from tools.shell.expansions import find_set_by_expansion
 from tools.shell.line_steps import DECLARING, MOVING, SETTING, LineStep, StepRole, list_steps
 from tools.shell.lines import read_line
@@ -47,8 +47,10 @@ class Values(Struct, frozen=True):
     """What it makes arrays of."""
 
     def find(self, name: str, sure: frozenset[str]) -> Value:
-        if self.is_open or name not in sure:
+        if self.is_open or (name not in sure and name not in DYNAMIC):
             return UNKNOWN
+        if name in DYNAMIC:
+            return NUMBER
         return self.known.get(name, UNKNOWN)
 
 
@@ -189,7 +191,17 @@ class _Collector:
             for name in read.sets if read else ():
                 self.set(name, NUMBER)
 
+    def read_mapfile(self, words: Sequence[ShellWord], _: LineStep) -> None:
+        names = [word for word in words if word.role is WordRole.WORD and word.source != "-t"]
+        self.is_open = self.is_open or len(names) != 1 or not names[0].known
+        for word in names:
+            self.arrays.add(word.text)
+            self.set(word.text, UNKNOWN)
+
     def read_printf(self, words: Sequence[ShellWord], _: LineStep) -> None:
+        if len(words) > 2 and words[0].text == "-v" and words[1].known and words[2].known and words[2].text[:1] != "-":
+            self.set(words[1].text, UNKNOWN)
+            return
         self.is_open = self.is_open or any(not word.known or word.text.startswith("-v") for word in words[:1])
 
     def read_trap(self, words: Sequence[ShellWord], step: LineStep) -> None:
@@ -205,6 +217,7 @@ SETTERS = {
     "unset": _Collector.read_unset,
     "let": _Collector.read_let,
     "printf": _Collector.read_printf,
+    **dict.fromkeys(("mapfile", "readarray"), _Collector.read_mapfile),
 }
 
 

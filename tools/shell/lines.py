@@ -6,18 +6,18 @@ because the grammar is sometimes wrong about which words belong together (`>out 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp_server.model.shell import ShellCommand, ShellLine, ShellWord, WordRole
-from tools.shell.arithmetic import read_delimited
+from tools.shell.ansi_strings import decode_ansi_string, is_whole_ansi_string
+from tools.shell.arithmetic import find_computed, read_delimited
 from tools.shell.expansions import LITERAL_ARITHMETIC
 from tools.shell.here_documents import DEEPEST, NotUnderstood, read_roughly, scan_document
 from tools.shell.line_syntax import (
     AFTER_CLOSING,
-    ANSI_C,
     ARITHMETIC_COMMANDS,
     BEGINNING,
     BLANK,
@@ -29,7 +29,6 @@ from tools.shell.line_syntax import (
     IN_QUOTES,
     JOINING,
     KEYWORDS,
-    LAST_DOLLAR,
     LISTS,
     LITERAL,
     NESTING,
@@ -38,6 +37,7 @@ from tools.shell.line_syntax import (
     SEPARATORS,
     SPELLED_OUT,
     WORDS,
+    find_expansion_start,
     find_missed_expansions,
     parse_nodes,
 )
@@ -156,6 +156,7 @@ class _LineReader:
         self.span = (self.span or opening.byte_range)[0], closing.end_byte
         self.words.append(ShellWord(source, source, known=False))
         self.expansions.append(source)
+        self.nest_texts(find_computed(source), source, opening.start_byte)
         self.at, self.open = closing.end_byte, True
         return True
 
@@ -211,25 +212,23 @@ class _LineReader:
         if self.redirection is not None:
             self.end_redirection(ShellWord(text, self.text(self.redirection, node.end_byte), known=known))
         elif self.open:
-            last = self.words.pop()
-            self.words.append(
-                ShellWord(last.text + text, last.source + self.text(*node.byte_range), last.role, last.known and known)
-            )
+            last, source = self.words.pop(), self.text(*node.byte_range)
+            self.words.append(ShellWord(last.text + text, last.source + source, last.role, last.known and known))
         else:
             self.words.append(ShellWord(text, self.text(*node.byte_range), role, known))
         self.open = True
 
     def read_word(self, node: "Node") -> tuple[str, bool]:
         """Return what the program gets, and whether that is known."""
-        kind, source = node.type, self.text(*node.byte_range)
+        kind, source = node.type, self.text(find_expansion_start(node), node.end_byte)
         if kind == "raw_string":
             return source[1:-1], True
         if kind == "ansi_c_string":
-            # Escapes inside `$'...'` can spell anything.
             self.plain = False
-            _require_whole_ansi_c(source)
-            self.expansions.append(source)
-            return "$", False
+            if not is_whole_ansi_string(source):
+                raise NotUnderstood
+            text = decode_ansi_string(source)
+            return ("$", False) if text is None else (text, True)
         if kind in NESTING:
             self.nest(node)
             return "$()", False
@@ -257,11 +256,11 @@ class _LineReader:
         for child in node.children:
             if (quoted and not child.is_named and child.type in ('"', "$")) or child.type == "string_content":
                 continue
-            literal, certain = self.read_literal(at, child.start_byte, quoted)
+            literal, certain = self.read_literal(at, find_expansion_start(child), quoted)
             piece, sure = self.read_word(child)
             text, known, at = text + literal + piece, known and certain and sure, child.end_byte
         literal, certain = self.read_literal(at, end, quoted)
-        return text + literal, known and (certain or bool(LAST_DOLLAR.fullmatch(self.text(at, end))))
+        return text + literal, known and (certain or self.text(at, end).partition("$")[1:] == ("$", ""))
 
     def read_literal(self, start: int, end: int, quoted: bool) -> tuple[str, bool]:
         """Return the text, and whether it is certain that bash expands nothing in it."""
@@ -273,22 +272,21 @@ class _LineReader:
         bare = text.replace("\\\n", "")
         if HIDING.search(ESCAPED.sub("", bare).replace("'", "")):
             raise NotUnderstood
-        plain = ESCAPED.sub("", bare)
-        return (IN_QUOTES if quoted else ESCAPED).sub(r"\1", bare), not BEGINNING.search(plain)
+        return IN_QUOTES.sub(r"\1", bare), not BEGINNING.search(ESCAPED.sub("", bare))
 
     def look_inside(self, node: "Node") -> None:
         """Collect what runs within an expansion, at any depth."""
         for child in node.children:
             if child.type in EXPANDING:
-                self.expansions.append(self.text(*child.byte_range))
+                self.expansions.append(self.text(find_expansion_start(child), child.end_byte))
             if child.type in NESTING:
                 self.nest(child)
             elif child.type == "raw_string" or child.type == "ansi_c_string":
                 # Between double quotes these quotes are literal, and substitutions in them run.
-                if "`" in (text := self.text(*child.byte_range)) or "$(" in text:
+                text = self.text(*child.byte_range)
+                is_whole = child.type == "raw_string" or is_whole_ansi_string(text)
+                if "`" in text or "$(" in text or not is_whole:
                     raise NotUnderstood
-                if child.type == "ansi_c_string":
-                    _require_whole_ansi_c(text)
             elif child.child_count:
                 self.look_inside(child)
             elif "`" in (text := self.text(*child.byte_range)) or (child.is_named and "$(" in text):
@@ -296,16 +294,18 @@ class _LineReader:
 
     def nest(self, node: "Node") -> None:
         self.plain = False
+        start = find_expansion_start(node)
         if node.type == "arithmetic_expansion":
-            source = self.text(*node.byte_range)
+            source = self.text(start, node.end_byte)
             if not LITERAL_ARITHMETIC.fullmatch(source):
                 self.expansions.append(source)
             if read_delimited(source):
-                return  # it contains no command
-        if self.source.startswith(b"`", node.start_byte):
-            written = self.text(node.start_byte + 1, node.end_byte - 1)
+                self.nest_texts(find_computed(source), source, start)
+                return
+        if self.source.startswith(b"`", start):
+            written = self.text(start + 1, node.end_byte - 1)
             body = re.sub(r"\\([\\$`])", r"\1", written)
-            base = self.base + node.start_byte + 1 if self.base is not None and body == written else None
+            base = self.base + start + 1 if self.base is not None and body == written else None
             self.nested.append(_parse_line(body, self.depth + 1, base))
             return
         if self.depth >= DEEPEST:
@@ -313,6 +313,12 @@ class _LineReader:
         first, *within, last = node.children
         reader = _LineReader(self.source, self.depth + 1, first.end_byte, self.base)
         self.nested.append(reader.read(within, last.start_byte))
+
+    def nest_texts(self, texts: Iterable[tuple[int, str]], source: str, start: int) -> None:
+        """Read lines within the source that begins there."""
+        for at, text in texts:
+            base = self.base + start + len(source[:at].encode()) if self.base is not None else None
+            self.nested.append(_parse_line(text, self.depth + 1, base))
 
     def begin_document(self, source: str) -> str:
         if self.delimiter or not DELIMITER.fullmatch(source):
@@ -352,12 +358,5 @@ class _LineReader:
         if scanned is None:
             return False
         self.expansions += scanned.expansions
-        for at, text in scanned.substitutions:
-            base = self.base + start + len(body[:at].encode()) if self.base is not None else None
-            self.nested.append(_parse_line(text, self.depth + 1, base))
+        self.nest_texts(scanned.substitutions, body, start)
         return True
-
-
-def _require_whole_ansi_c(source: str) -> None:
-    if not ANSI_C.fullmatch(source):
-        raise NotUnderstood

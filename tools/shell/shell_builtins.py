@@ -80,6 +80,12 @@ def is_plain_read(words: Sequence[str]) -> bool:
     return all(is_own_variable(word) for word in words[at:])
 
 
+def is_plain_mapfile(words: Sequence[str]) -> bool:
+    """Its `-C` runs a command for every line."""
+    names = words[1:] if words[:1] == ("-t",) else words
+    return len(names) == 1 and is_certain(names[0]) and is_own_variable(names[0])
+
+
 def allow_matching(pattern: str, most: int = 99) -> Fits:
     known = re.compile(pattern)
     return lambda words: len(words) <= most and all(known.fullmatch(word) for word in words)
@@ -94,6 +100,12 @@ BUILTINS: Mapping[str, Fits] = {
     "shopt": allow_matching("-[sup]+|globstar|nullglob|failglob|nocaseglob"),
     "unset": lambda words: all(is_own_variable(word) or may_be_set(word) for word in words),
     "read": is_plain_read,
+    **dict.fromkeys(("mapfile", "readarray"), is_plain_mapfile),
+    "ulimit": lambda words: (
+        len(words) == 2
+        and re.fullmatch("-[SH]?[cdflmnstuv]", words[0]) is not None
+        and re.fullmatch("[0-9]+|unlimited", words[1]) is not None
+    ),
     "test": is_plain_test,
     "[": is_plain_bracket_test,
     "[[": is_plain_condition,

@@ -138,7 +138,7 @@ STARTERS: Mapping[str, Starts] = {
     ),
     "nice": skip_options(r"-n?-?\d+|--adjustment=-?\d+", "-n"),
     "time": skip_options("-p"),
-    "command": skip_options("(?!)"),
+    **dict.fromkeys(("command", "nohup"), skip_options("(?!)")),
     "stdbuf": skip_options(r"-[ioe](?:L|\d+)|--(?:input|output|error)=(?:L|\d+)"),
     "env": start_with_environment,
     "xargs": start_for_each_input,

@@ -20,6 +20,7 @@ DIGITS = re.compile("-?[0-9]+")
 BARE = r"[\w./:@%+=,^-]"
 SAFE = re.compile(rf"{BARE}+", re.ASCII)
 """Text that stays one word without quotes."""
+SPECIAL_IN_QUOTES = re.compile(r"[$`\"\\]")
 NAME = r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})"
 SUM = r"\$\(\((?:[^()`'\"\\]|\([^()`'\"\\]*\))*\)\)"
 PIECE = re.compile(
@@ -251,4 +252,6 @@ def _quote(text: str) -> str | None:
     """Write it so that bash takes it as it is."""
     if SAFE.fullmatch(text):
         return text
-    return None if "'" in text else f"'{text}'"
+    if "'" not in text:
+        return f"'{text}'"
+    return None if SPECIAL_IN_QUOTES.search(text) else f'"{text}"'

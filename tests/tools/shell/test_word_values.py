@@ -11,6 +11,7 @@ VALUES = {
     "g": Value(frozenset(("*",))),
     "e": EMPTY,
     "q": Value(frozenset(("it's",))),
+    "d": Value(frozenset(('it\'s "$HOME"',))),
     "t": Value(frozenset((OWN_TEMPORARY,))),
 }
 
@@ -28,6 +29,7 @@ def find(name: str) -> Value:
         ("$n", ["0"]),
         ('"$s"', ["'a b'"]),
         ('"$g"', ["'*'"]),
+        ('"$q"', ['"it\'s"']),
         ('"$e"x', ["''x"]),
         ('"$t/a"', [f"{OWN_TEMPORARY}/a"]),
         ("'$x'", ["'$x'"]),
@@ -42,7 +44,7 @@ def test_it_is_written_out(source: str, spelled: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["$s", "$g", "$e", '"$q"', "$y", '"${t}x"', '"a$t"', "$(ls)", "$1", '"$@"', "~/$x", "{$x,b}", "$'x'", "\\$x"],
+    ["$s", "$g", "$e", '"$d"', "$y", '"${t}x"', '"a$t"', "$(ls)", "$1", '"$@"', "~/$x", "{$x,b}", "$'x'", "\\$x"],
 )
 def test_it_is_left_as_it_is(source: str) -> None:
     assert spell_source(source, find) is None
