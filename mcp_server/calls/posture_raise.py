@@ -120,7 +120,7 @@ class ProfileRaise(Struct, frozen=True):
             f"A command in {get_client_name(speaker)} asks for more than you allow: {describe_wish(request)}. {outcome}"
         )
         if is_open:
-            text += messages.INVITATION.format(request.id)
+            text += f" You can agree at a terminal with `menugate steer --confirm {request.id}`, within an hour."
         await self._put_note(speaker, request, text)
 
     async def _put_note(self, speaker: PromptCaller, request: PostureChange, text: str) -> None:

@@ -28,23 +28,6 @@ def put_note(tx: Transaction, id: str, session: str, text: str, principal: str) 
     leave_message(tx, Message(id, 0, session, text, principal=principal))
 
 
-INVITATION = " You can agree at a terminal with `menugate steer --confirm {}`, within an hour."
-"""The last sentence of the note about a request, while the request is open."""
-
-
-def close_note(tx: Transaction, request: str) -> None:
-    """Let the note about a request no longer invite anybody to agree to it, now that it is not open any more."""
-    row = tx.fetch_one("SELECT body FROM messages WHERE id = :id", id=escape_for_model(f"request-{request}"))
-    body: dict[str, Any] = json.loads(row["body"]) if row else {}
-    invitation = INVITATION.format(request)
-    if str(body.get("text", "")).endswith(invitation):
-        text = f"{body['text'].removesuffix(invitation)} The request is no longer open."
-        changed = json.dumps(body | {"text": text})
-        tx.run(
-            "UPDATE messages SET body = :body WHERE id = :id", body=changed, id=escape_for_model(f"request-{request}")
-        )
-
-
 def drop_note(tx: Transaction, id: str) -> None:
     tx.run("DELETE FROM messages WHERE id = :id", id=escape_for_model(id))
 

@@ -214,12 +214,6 @@ def _write_steps(tx: Transaction, principal: str, turns: Sequence[PostureStep], 
     if any(one.unconfirmed for one in turns[0].before.waiting):
         _close_notes(tx, turns)
     keep_choice(tx, principal, now)
-    left = {one.id for one in now.waiting}
-    if gone := [one.id for one in turns[0].before.waiting if one.unconfirmed and one.id not in left]:
-        from mcp_server.state import messages  # as above
-
-        for id in gone:
-            messages.close_note(tx, id)
     return now
 
 

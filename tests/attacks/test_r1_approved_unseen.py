@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mcp_server.calls.form_text import fence_text
 from tests.clients.clients import ERAS
 from tests.clients.form import FORM
 from tests.clients.pipe import Pipe, pipe
@@ -118,7 +119,7 @@ def asked(one: Pipe, tool: str, arguments: dict[str, Any], workspace: Path, home
     (row,) = json.loads(typed(workspace, home, "approvals", "--json").out)
     if "elicitation/create" in json.dumps(shown):
         form = shown.get("params") or shown["result"]["inputRequests"][f"approval-{row['id']}"]["params"]
-        assert form["message"].startswith(row["message"])
+        assert form["message"].startswith(fence_text(row["message"]))
     return number, row
 
 

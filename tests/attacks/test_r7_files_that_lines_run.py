@@ -130,7 +130,7 @@ KEPT: list[dict[str, Any]] = [
     {"before": ["x='$y'", 'y="echo fine"'], "line": 'eval "eval \\"$x\\""', "then": ['y="echo evil"']},
     {"before": ["x=sub"], "line": "${x}/run.sh", "then": ["x=evil"]},
     {"before": ["x=sub"], "line": "bash -c 'cd \"$1\"; ./run.sh' _ $x", "then": ["x=evil"]},
-    {"before": ["export PYTHONPATH=lib"], "line": "python3.11 t.p", "then": ["export PYTHONPATH=evil"]},
+    {"before": ["export PYTHONPATH=lib"], "line": "python3.11 -d t.p", "then": ["export PYTHONPATH=evil"]},
     {"before": ["cd sub"], "line": "./run.sh", "then": ["cd ../evil"]},
 ]
 
