@@ -158,8 +158,9 @@ class Redactor:
 
     def redact_known_values(self, text: str) -> str:
         """Remove only values known to be secret. Lookalikes stay, because the text must still match the original."""
-        if self._exact is not None and any(form in text for form in self._forms):
-            return self._exact.sub(REDACTED, text)
+        for form in self._forms:
+            if form in text:
+                return self._exact.sub(REDACTED, text) if self._exact is not None else text
         return text
 
     def redact_beginning(self, text: str, most: int) -> str:

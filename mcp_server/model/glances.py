@@ -32,7 +32,7 @@ def format_glance(tool: Tool, arguments: Arguments, mask: Mask) -> str:
     """Describe the call by its subject, then the other arguments that say what it is about, with their names."""
     subject = tool.subject[0] if tool.subject else ""
     line, is_whole = tool.name, True
-    for name in list_shown_names(tool):
+    for name in _find_shown_names(tool):
         value = arguments.get(name)
         if not value or not isinstance(value, str | list):
             continue
@@ -48,6 +48,17 @@ def format_unknown_glance(tool: str, mask: Mask) -> str:
     """Describe a call that named no tool of ours: its name is the caller's text."""
     text, is_whole = _format_value(tool, mask)
     return _cut_line(text, is_whole)
+
+
+_shown: dict[str, tuple[Tool, tuple[str, ...]]] = {}
+"""Every call asks for the names of its tool. A tool that was replaced is another object."""
+
+
+def _find_shown_names(tool: Tool) -> tuple[str, ...]:
+    known = _shown.get(tool.name)
+    if known is None or known[0] is not tool:
+        known = _shown[tool.name] = (tool, tuple(list_shown_names(tool)))
+    return known[1]
 
 
 def list_shown_names(tool: Tool) -> Iterator[str]:

@@ -139,6 +139,8 @@ def escape_for_person(text: str, one_line: bool = False) -> str:
 
 
 def quote_as_json(text: str) -> str:
+    if '"' not in text and "\\" not in text and text.isascii() and text.isprintable():
+        return f'"{text}"'
     return '"' + escape_for_person(JSON_SPECIAL.sub(r"\\\g<0>", text), one_line=True) + '"'
 
 
