@@ -124,8 +124,9 @@ ASKING: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def write_call(chance: random.Random, turn: int) -> tuple[str, dict[str, str]]:
     tool, names = ASKING[turn % len(ASKING)]
-    # No argument may hold the first one, and no message half a character.
-    return tool, {name: f"{turn}/{write_text(chance, CONTROLS[1:-1])}" for name in names}
+    # No argument may hold the first one, and no message half a character. A line of plain letters that bash cannot read
+    # would be refused before anybody is asked.
+    return tool, {name: f"{turn}é/{write_text(chance, CONTROLS[1:-1])}" for name in names}
 
 
 @pytest.mark.heavy
