@@ -37,7 +37,7 @@ def build_details(call: ResolvedCall, decision: Decision, redactor: Redactor, le
 
 
 def _find_once_reason(call: ResolvedCall, decision: Decision, leads: Arguments, has_secret: bool) -> str:
-    """Say why the call cannot be approved for a session, in the order in which that matters; empty if it can."""
+    """Say why the call cannot be approved for a session, the strongest reason first; empty if it can."""
     demand = decision.demand or Demand(call.tool.effect, call.tool.profile)
     runs = Effect.EXEC in (call.tool.effect, demand.effect)
     reasons = (

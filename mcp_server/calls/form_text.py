@@ -1,7 +1,7 @@
 """How does a question look the same in a host that shows its form as plain text and in one that shows it as Markdown?
 
-As a block of code, in which Markdown obeys nothing. Hosts do not wrap the lines of such a block, so that the end of a
-command could lie outside the window: long lines are folded here, with quotes around each part of an argument.
+It goes into a block of code, where nothing counts as Markdown. Hosts do not wrap the lines of such a block, so the end
+of a command could lie outside the window. Long lines are folded here, with quotes around each part of an argument.
 """
 
 import re

@@ -231,7 +231,7 @@ def _close_notes(tx: Transaction, turns: Sequence[PostureStep]) -> None:
             elif turn.event in ("dropped", RUN_COMPLETED, STOPPED):
                 why = "you cancelled it" if turn.event == "dropped" else turn.event
             else:
-                continue  # it was answered, and whoever took the answer says so
+                continue  # it was answered, and the code that took the answer says so
             wish = f"Nothing was changed by the request {one.id} ({describe_wish(one)}): {why}."
             messages.rewrite_note(tx, f"request-{one.id}", wish)
 
